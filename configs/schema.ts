@@ -1,0 +1,125 @@
+import { z } from 'zod';
+
+/**
+ * The schema of a run. Every key has a default unless it says what is trained on what; keys marked NFP are not from the
+ * paper and the run header prints them as such (facts.md, "Unknown").
+ */
+const positive = z.number().positive();
+const count = z.number().int().min(1);
+const whole = z.number().int().min(0);
+const rate = z.number().min(0).max(1);
+const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
+
+export const runConfigSchema = z.strictObject({
+  name: z.string().min(1).max(60),
+  seed: whole.max(0xffffffff),
+  suite: z.string().describe('train and evaluation suite: sim-phones or miniwob'),
+  engine: section({
+    /** `embedded` starts our own server; a URL talks to any Tinker-compatible one. */
+    url: z.string().default('embedded'),
+    baseModel: z.string().default('tapwright-d64-l2'),
+    threads: count.max(64).default(1),
+    backend: z.enum(['auto', 'native', 'wasm']).default('auto'),
+    maxBatch: count.max(4096).default(128),
+    requestTimeoutMs: count.default(120_000),
+  }),
+  devices: section({
+    count: count.max(4096).default(128),
+    keepScreens: z.enum(['all', 'eval', 'none']).default('eval'),
+    leaseTtlMs: count.default(60_000),
+    faults: z.record(z.string(), rate).default({}),
+  }),
+  agent: section({
+    grounder: z.enum(['small', 'large', 'hybrid']).default('hybrid'),
+    labelMask: z.boolean().default(true),
+    historySteps: whole.max(30).default(3),
+    maxUnparseable: count.default(1),
+    maxTokens: count.max(4096).default(24),
+    temperature: positive.default(1),
+  }),
+  judge: section({ dense: z.enum(['rule']).default('rule'), terminal: z.enum(['rule']).default('rule') }),
+  rewards: section({
+    dense: section({
+      success: z.number().default(1),
+      fail: z.number().default(0),
+      overcomplete: z.number().default(-2),
+    }),
+    terminal: section({
+      success: z.number().default(2),
+      blocked_complete: z.number().default(0.5),
+      failure: z.number().default(0),
+      step_limit: z.number().default(-0.75),
+      false_completion: z.number().default(-1),
+      unparseable: z.number().default(-1),
+    }),
+    gammaDense: rate.default(0.5),
+    useDense: z.boolean().default(true).describe('false: terminal-only'),
+  }),
+  sft: section({
+    demonstrations: whole.default(6000),
+    noise: rate.default(0.1),
+    steps: whole.default(400),
+    batch: count.default(64),
+    chunk: count.default(50).describe('optimiser steps per durable chunk'),
+    learningRate: positive.default(2e-3),
+  }),
+  learn: section({
+    estimator: z.enum(['ppo', 'gigppo']).default('ppo'),
+    warmup: whole.default(15),
+    updates: whole.default(336),
+    tasks: count.default(16),
+    attempts: count.default(8),
+    epochs: count.default(1),
+    minibatch: whole.default(0).describe('rows a mini-batch; 0 = whole batch'),
+    learningRate: positive.default(4e-4),
+    learningRateWarmup: whole.default(5),
+    learningRateEnd: rate.default(0.1),
+    beta1: rate.default(0.9),
+    beta2: rate.default(0.95),
+    gradClip: positive.default(1),
+    clipLow: positive.default(0.2),
+    clipHigh: positive.default(0.2),
+    dualClip: z.number().min(1).nullable().default(null),
+    entropy: z.number().min(0).default(0.003),
+    aggregation: z.enum(['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean']).default('token-mean'),
+    lambda: rate.default(1),
+    minValidFraction: rate.default(0.5),
+    maxTopUps: whole.default(1),
+    maxRatioDrift: positive.default(1e-3),
+    curriculum: section({ wideSkinFraction: rate.default(0.5) }),
+  }),
+  critic: section({
+    hidden: z.array(count).max(4).default([128]),
+    learningRate: positive.default(3e-3),
+    epochs: count.default(4),
+    minibatch: count.default(256),
+    valueClip: positive.nullable().default(null),
+  }),
+  rollout: section({
+    grain: z.enum(['episode', 'step']).default('episode'),
+    maxSteps: count.max(100).default(30),
+    infraRetries: whole.default(2),
+    deadlineMs: count.default(120_000),
+    judgeTimeoutMs: count.default(60_000),
+  }),
+  evaluation: section({
+    every: whole.default(0).describe('also evaluate every so many updates; 0 = only at the end'),
+    instances: z
+      .strictObject({
+        validation: whole.optional(),
+        'heldout-params': whole.optional(),
+        'heldout-skin': whole.optional(),
+        train: whole.optional(),
+      })
+      .default({ 'heldout-params': 400, 'heldout-skin': 200, train: 200 }),
+    greedy: z.boolean().default(true),
+  }),
+  workflow: section({
+    continueAsNewEvery: count.max(200).default(25),
+    maxConcurrentEpisodes: count.max(2000).default(128),
+  }),
+  checkpoints: section({ keepLast: count.default(3), keepEvery: whole.default(25) }),
+});
+
+/** A run's config with all defaults filled in. Plain JSON: it travels through Temporal. */
+export type RunConfig = z.output<typeof runConfigSchema>;

@@ -1,0 +1,124 @@
+import type { ActionReceipt, Grounding, Intent } from './action.ts';
+import type { FailureClass } from './errors.ts';
+import type { Screen } from './screen.ts';
+import type { TaskInstance, Truth } from './task.ts';
+
+/** Dense verdict of one step. */
+export type DenseVerdict = 'success' | 'fail' | 'overcomplete';
+
+/** How an attempt ended, as the reward sees it (algorithms.md, 1). */
+export type Outcome = 'success' | 'blocked_complete' | 'failure' | 'step_limit' | 'false_completion' | 'unparseable';
+
+/** The terminal judge's own three values; the loop combines them with the agent's claim into an Outcome. */
+export type TerminalVerdict = 'success' | 'fail' | 'blocked_complete';
+
+/** What the planner wrote, parsed. `text` is the step plan in words, as a grounder model would read it. */
+export interface StepPlan {
+  reasoning: string;
+  text: string;
+  intent: Intent;
+  remaining: string;
+}
+
+/** One planner call: the tokens that were sampled are the tokens that are trained (algorithms.md, 6). */
+export interface PlannerSample {
+  promptTokens: number[];
+  responseTokens: number[];
+  /** log p of each response token under the sampling policy, untempered. */
+  logprobs: number[];
+  /** Hidden state at the last prompt token, base64 float32 little-endian; null when the engine gives none. */
+  hidden: string | null;
+  /** Token ids that may follow a trigger token (decode-time label mask); null when the mask is off. */
+  allowed: number[] | null;
+  /** The response as text. */
+  text: string;
+}
+
+/** Where a step stands in its run: every random draw of the step comes from these (design.md, 4). */
+export interface EpisodeKey {
+  run: string;
+  phase: 'warmup' | 'train' | 'eval' | 'demo';
+  /** Update k of the run (eval: the checkpoint's k). */
+  update: number;
+  /** Which task draw of the batch. */
+  draw: number;
+  attempt: number;
+}
+
+/** Everything an attempt needs, and nothing else. Travels through Temporal. */
+export interface EpisodeSpec {
+  key: EpisodeKey;
+  /** Run seed. */
+  seed: number;
+  task: TaskInstance;
+  /** Sampler checkpoint to sample from, `tinker://...`. */
+  policy: string;
+  temperature: number;
+  maxTokens: number;
+  labelMask: boolean;
+  grounder: 'small' | 'large' | 'hybrid';
+  maxUnparseable: number;
+  /** Faults to inject (tests and experiments). */
+  faults: Record<string, number>;
+  keepScreens: boolean;
+  deadlineMs: number;
+  /** 0 for the first try; seeds do not depend on it. */
+  infraTry: number;
+}
+
+/** One step of an attempt. */
+export interface Step {
+  t: number;
+  sample: PlannerSample;
+  /** null: the response could not be parsed. */
+  plan: StepPlan | null;
+  grounding: Grounding;
+  receipt: ActionReceipt | null;
+  /** The simulated user's answer to an Ask_User. */
+  answer: string | null;
+  /** The screen and ground truth before the action. */
+  before: Screen;
+  truthBefore: Truth | null;
+  after: Screen;
+  truthAfter: Truth | null;
+}
+
+/** A step with its verdict, as recorded. */
+export interface JudgedStep extends Step {
+  dense: DenseVerdict;
+  /** Why, in a few words: `progress`, `hallucinated_reasoning`, `repeated_failure`, ... */
+  why: string;
+}
+
+/** A finished attempt. Contains no clock: same seeds, same bytes (design.md, 3). */
+export interface Episode {
+  id: string;
+  key: EpisodeKey;
+  task: TaskInstance;
+  policy: string;
+  steps: JudgedStep[];
+  /** The agent's own claim and the terminal verdict are two fields. */
+  claim: 'done' | 'blocked' | null;
+  terminal: TerminalVerdict | null;
+  outcome: Outcome;
+}
+
+/** What travels back through Temporal for one attempt. */
+export type EpisodeResult =
+  | {
+      kind: 'finished';
+      id: string;
+      /** Content address of the record. */
+      ref: string;
+      outcome: Outcome;
+      steps: number;
+      dense: Record<DenseVerdict, number>;
+    }
+  | { kind: 'masked'; id: string; failure: FailureClass; message: string; step: number | null };
+
+/** `u0123/t07/a3`: the stable name of an attempt inside its run. */
+export function episodeId(key: EpisodeKey): string {
+  const n = (value: number, width: number): string => String(value).padStart(width, '0');
+  const stage = { warmup: 'w', train: 'u', eval: 'e', demo: 'd' }[key.phase];
+  return `${stage}${n(key.update, 4)}/t${n(key.draw, 2)}/a${key.attempt}`;
+}

@@ -1,0 +1,116 @@
+import type { HistoryEntry, Opened, StepRequest } from '../agent/ports.ts';
+import type {
+  BlobRef,
+  DenseVerdict,
+  Episode,
+  EpisodeResult,
+  EpisodeSpec,
+  Lease,
+  Split,
+  Step,
+  TaskInstance,
+  TerminalVerdict,
+} from '../domain/index.ts';
+import type { JudgeMemory, OutcomeEvidence, StepEvidence } from '../judges/judge.ts';
+
+/** Types only: what workflows see of the activities. Payloads are small; everything large travels by reference. */
+
+export interface TaskRequest {
+  run: string;
+  suite: string;
+  split: Split;
+  seed: number;
+  indices: number[];
+}
+
+export interface DemoRequest {
+  run: string;
+  /** Demonstrations `from`..`to`-1 of the run. */
+  from: number;
+  to: number;
+}
+/** One chunk of demonstrations in the store. */
+export interface DemoChunk {
+  ref: BlobRef;
+  demonstrations: number;
+  rows: number;
+}
+
+/** On `<prefix>-device-<host>`. */
+export interface DeviceActivities {
+  tasks(request: TaskRequest): Promise<TaskInstance[]>;
+  demonstrate(request: DemoRequest): Promise<DemoChunk>;
+  /** Grain `episode`: the whole attempt. A masked attempt is a value; only an engine outage or our own faults throw. */
+  runEpisode(spec: EpisodeSpec): Promise<EpisodeResult>;
+  /** Grain `step`: the ports of agent/ports.ts, one activity each, and the record at the end. */
+  openEpisode(spec: EpisodeSpec): Promise<Opened>;
+  stepEpisode(request: StepRequest): Promise<Step>;
+  judgeStep(
+    spec: EpisodeSpec,
+    evidence: StepEvidence,
+    memory: JudgeMemory,
+  ): Promise<{ verdict: DenseVerdict; why: string; memory: JudgeMemory }>;
+  judgeOutcome(spec: EpisodeSpec, evidence: OutcomeEvidence): Promise<{ verdict: TerminalVerdict; why: string }>;
+  closeEpisode(spec: EpisodeSpec, lease: Lease): Promise<void>;
+  recordEpisode(episode: Episode): Promise<EpisodeResult>;
+}
+
+/** What the workflow needs to know of a checkpoint. */
+export interface PolicyRef {
+  stage: 'sft' | 'warmup' | 'train';
+  /** SFT chunks done, warm-ups done or updates done, by stage. */
+  index: number;
+  /** Sampler checkpoint, `tinker://...`. */
+  sampler: string;
+}
+
+export interface SftRequest {
+  run: string;
+  /** 0-based; chunk i commits `sft` checkpoint i + 1. */
+  chunk: number;
+  demos: DemoChunk[];
+}
+
+export interface BatchRequest {
+  run: string;
+  phase: 'warmup' | 'train';
+  /** 1-based. */
+  update: number;
+  results: EpisodeResult[];
+}
+
+/** One row of metrics.jsonl: keys are paths, values finite numbers or null. */
+export type Metrics = Record<string, number | null>;
+
+export type UpdateOutcome =
+  { kind: 'done'; policy: PolicyRef; metrics: Metrics } | { kind: 'skipped'; reason: string; metrics: Metrics };
+
+export interface EvaluationCell {
+  suite: string;
+  split: Split;
+  n: number;
+  success: number;
+  masked: Record<string, number>;
+  /** Outcomes by name, masked ones left out. */
+  outcomes: Record<string, number>;
+  /** By instance, in index order: 1 success, 0 not, null masked. For paired tests. */
+  wins: (0 | 1 | null)[];
+}
+export interface EvaluationRequest {
+  run: string;
+  policy: PolicyRef;
+  suite: string;
+  cells: { split: Split; results: EpisodeResult[] }[];
+}
+
+/** On `<prefix>-learn`. */
+export interface LearnActivities {
+  /** Probes the engine, writes header.json; refuses an engine that answers wrongly. */
+  openRun(run: string): Promise<{ checkpoint: PolicyRef | null }>;
+  sftChunk(request: SftRequest): Promise<{ policy: PolicyRef; metrics: Metrics }>;
+  learn(request: BatchRequest): Promise<UpdateOutcome>;
+  recordEvaluation(request: EvaluationRequest): Promise<EvaluationCell[]>;
+  report(run: string): Promise<{ path: string; digest: string }>;
+}
+
+export type { HistoryEntry };

@@ -1,0 +1,39 @@
+import { executeChild } from '@temporalio/workflow';
+import { masks } from '../domain/errors.ts';
+import type { EpisodeResult, EpisodeSpec } from '../domain/index.ts';
+import { episodeId } from '../domain/episode.ts';
+import type { RunConfig } from '../configs/schema.ts';
+import type { BatchPorts } from './batch.ts';
+import { fromFailure } from './failures.ts';
+import { episodeWorkflowId } from './ids.ts';
+import { episodeActivities, hostActivities } from './proxies.ts';
+import type { episode } from './episode.ts';
+import type { Site } from './types.ts';
+
+/** The ports of a batch on Temporal: draws go round the hosts, and a retry goes to the next host. */
+export function temporalPorts(site: Site, config: RunConfig): BatchPorts {
+  const hostOf = (spec: EpisodeSpec): string => site.hosts[(spec.key.draw + spec.infraTry) % site.hosts.length]!;
+  return {
+    tasks: (request) => hostActivities(site, site.hosts[0]!).tasks(request),
+    attempt: async (spec) => {
+      const host = hostOf(spec);
+      try {
+        if (config.rollout.grain === 'episode') return await episodeActivities(site, host, config).runEpisode(spec);
+        return await executeChild<typeof episode>('episode', {
+          workflowId: episodeWorkflowId(spec.key, spec.infraTry),
+          args: [{ spec, config, site, host }],
+          workflowRunTimeout: 2 * config.rollout.deadlineMs + 600_000,
+        });
+      } catch (error) {
+        return maskedOrThrow(spec, error);
+      }
+    },
+  };
+}
+
+/** A failure of an attempt as a value; a failure of ours goes on and stops the run (design.md, 5). */
+function maskedOrThrow(spec: EpisodeSpec, error: unknown): EpisodeResult {
+  const known = fromFailure(error);
+  if (!masks(known.code)) throw error;
+  return { kind: 'masked', id: episodeId(spec.key), failure: known.code, message: known.message, step: null };
+}

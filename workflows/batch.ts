@@ -1,0 +1,160 @@
+import type { EpisodeKey, EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
+import type { RunConfig } from '../configs/schema.ts';
+import type { TaskRequest } from '../activities/api.ts';
+import { EVALUATION_SEED, evaluationDraw, taskIndex } from './ids.ts';
+import type { EvaluationInput } from './types.ts';
+
+/** Where batches get their work done: Temporal in workflows/, plain calls in bench/bare.ts. */
+export interface BatchPorts {
+  tasks(request: TaskRequest): Promise<TaskInstance[]>;
+  /** One attempt. Masked attempts are values; it throws only for a failure that must stop the run. */
+  attempt(spec: EpisodeSpec): Promise<EpisodeResult>;
+}
+
+export const isValid = (result: EpisodeResult): boolean => result.kind === 'finished';
+
+/** The specification of one attempt: pure, from the config and the key alone. */
+export function episodeSpec(
+  config: RunConfig,
+  key: EpisodeKey,
+  task: TaskInstance,
+  policy: string,
+  seed: number = config.seed,
+): EpisodeSpec {
+  const evaluating = key.phase === 'eval';
+  return {
+    key,
+    seed,
+    task,
+    policy,
+    temperature: evaluating && config.evaluation.greedy ? 0 : config.agent.temperature,
+    maxTokens: config.agent.maxTokens,
+    labelMask: config.agent.labelMask,
+    grounder: config.agent.grounder,
+    maxUnparseable: config.agent.maxUnparseable,
+    // Faults are for training batches: an evaluation measures the policy.
+    faults: evaluating ? {} : config.devices.faults,
+    keepScreens: config.devices.keepScreens === 'all' || (evaluating && config.devices.keepScreens === 'eval'),
+    deadlineMs: config.rollout.deadlineMs,
+    infraTry: 0,
+  };
+}
+
+/**
+ * Runs attempts, at most `limit` at once, in the order given; each masked one again up to `infraRetries` times. The
+ * result of spec i stands at place i, whatever finished first. The first fatal failure ends it, after all have settled.
+ */
+export async function rollOut(
+  ports: BatchPorts,
+  specs: readonly EpisodeSpec[],
+  options: { limit: number; infraRetries: number },
+): Promise<EpisodeResult[]> {
+  const results = new Array<EpisodeResult>(specs.length);
+  const fatal: unknown[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < specs.length && fatal.length === 0) {
+      const place = next++;
+      const spec = specs[place]!;
+      try {
+        let result = await ports.attempt(spec);
+        for (let infraTry = 1; result.kind === 'masked' && infraTry <= options.infraRetries; infraTry++) {
+          result = await ports.attempt({ ...spec, infraTry });
+        }
+        results[place] = result;
+      } catch (error) {
+        fatal.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.limit, specs.length) }, lane));
+  if (fatal.length > 0) throw fatal[0];
+  return results;
+}
+
+/**
+ * One training batch: `learn.tasks` draws x `learn.attempts`, topped up with fresh attempts of the same tasks while fewer
+ * than `learn.minValidFraction` are valid, at most `learn.maxTopUps` times (algorithms.md, 2). `round` counts batches of
+ * this update that taught nothing: each round draws other tasks.
+ */
+export async function collectBatch(
+  ports: BatchPorts,
+  config: RunConfig,
+  where: { run: string; phase: 'warmup' | 'train'; update: number; round: number; policy: string },
+): Promise<EpisodeResult[]> {
+  const { tasks: draws, attempts, minValidFraction, maxTopUps } = config.learn;
+  const first = where.round * draws;
+  const indices = Array.from({ length: draws }, (_, i) => taskIndex(where.phase, where.update, first + i));
+  const tasks = await ports.tasks({
+    run: where.run,
+    suite: config.suite,
+    split: 'train',
+    seed: config.seed,
+    indices,
+  });
+  const specs = (from: number, to: number): EpisodeSpec[] => {
+    const out: EpisodeSpec[] = [];
+    tasks.forEach((task, i) => {
+      for (let attempt = from; attempt < to; attempt++) {
+        const key = { run: where.run, phase: where.phase, update: where.update, draw: first + i, attempt };
+        out.push(episodeSpec(config, key, task, where.policy));
+      }
+    });
+    return out;
+  };
+  const options = { limit: config.workflow.maxConcurrentEpisodes, infraRetries: config.rollout.infraRetries };
+  let results = await rollOut(ports, specs(0, attempts), options);
+  for (let extra = 1; extra <= maxTopUps; extra++) {
+    if (results.filter(isValid).length >= minValidFraction * draws * attempts) break;
+    const more = await rollOut(ports, specs(attempts * extra, attempts * (extra + 1)), options);
+    results = [...results, ...more];
+  }
+  return results;
+}
+
+/** All attempts of an evaluation, cell by cell: one attempt an instance, the same instances for every run. */
+export async function collectEvaluation(
+  ports: BatchPorts,
+  input: EvaluationInput,
+): Promise<{ split: EvaluationCellRequest['split']; results: EpisodeResult[] }[]> {
+  const cells: EvaluationCellRequest[] = [];
+  const options = {
+    limit: input.config.workflow.maxConcurrentEpisodes,
+    infraRetries: input.config.rollout.infraRetries,
+  };
+  for (const split of ['validation', 'heldout-params', 'heldout-skin', 'train'] as const) {
+    const n = input.instances[split] ?? 0;
+    if (n === 0) continue;
+    const results: EpisodeResult[] = [];
+    // Windows bound the size of one answer of `tasks`, not the concurrency.
+    for (let from = 0; from < n; from += TASK_WINDOW) {
+      const indices = Array.from({ length: Math.min(TASK_WINDOW, n - from) }, (_, i) => from + i);
+      const tasks = await ports.tasks({
+        run: input.run,
+        suite: input.suite,
+        split,
+        seed: EVALUATION_SEED,
+        indices,
+      });
+      const update = input.policy.stage === 'train' ? input.policy.index : 0;
+      const specs = tasks.map((task, i) => {
+        const key = {
+          run: input.run,
+          phase: 'eval' as const,
+          update,
+          draw: evaluationDraw(split, from + i),
+          attempt: 0,
+        };
+        return episodeSpec(input.config, key, task, input.policy.sampler, EVALUATION_SEED);
+      });
+      results.push(...(await rollOut(ports, specs, options)));
+    }
+    cells.push({ split, results });
+  }
+  return cells;
+}
+const TASK_WINDOW = 400;
+interface EvaluationCellRequest {
+  split: 'validation' | 'heldout-params' | 'heldout-skin' | 'train';
+  results: EpisodeResult[];
+}

@@ -1,0 +1,5 @@
+/** Entry of the workflow bundle: what a worker of role `workflow` can run. */
+export { episode } from './episode.ts';
+export { evaluation } from './evaluation.ts';
+export { policyUpdate } from './policy-update.ts';
+export { trainingRun } from './training-run.ts';

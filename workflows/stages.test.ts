@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import type { EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
+import { runConfigSchema } from '../configs/schema.ts';
+import { collectBatch, collectEvaluation, rollOut } from './batch.ts';
+import { evaluationDraw, taskIndex, updateId } from './ids.ts';
+import type { StagePorts } from './stages.ts';
+import { advance } from './stages.ts';
+import { startCursor } from './types.ts';
+
+const config = runConfigSchema.parse({
+  name: 'test',
+  seed: 1,
+  suite: 'sim-phones',
+  sft: { demonstrations: 600, steps: 100, chunk: 50 },
+  learn: { warmup: 2, updates: 3, tasks: 2, attempts: 3 },
+  evaluation: { every: 2, instances: { 'heldout-params': 5, train: 2 } },
+});
+const task = (index: number): TaskInstance => ({ id: `t${index}`, seed: index }) as TaskInstance;
+const finished = (spec: EpisodeSpec): EpisodeResult => ({
+  kind: 'finished',
+  id: `${spec.key.draw}/${spec.key.attempt}`,
+  ref: 'r',
+  outcome: 'success',
+  steps: 1,
+  dense: { success: 1, fail: 0, overcomplete: 0 },
+});
+const masked = (spec: EpisodeSpec): EpisodeResult => ({
+  kind: 'masked',
+  id: `${spec.key.draw}/${spec.key.attempt}`,
+  failure: 'device_hung',
+  message: '',
+  step: 0,
+});
+const where = { run: 'r', phase: 'train' as const, update: 1, round: 0, policy: 'p' };
+
+describe('a batch', () => {
+  it('runs tasks x attempts, in order, within the limit', async () => {
+    let open = 0;
+    let most = 0;
+    const specs = Array.from({ length: 20 }, (_, i) => ({ key: { draw: i, attempt: 0 } }) as EpisodeSpec);
+    const attempt = async (spec: EpisodeSpec): Promise<EpisodeResult> => {
+      most = Math.max(most, ++open);
+      await new Promise((resolve) => setTimeout(resolve, (7 * spec.key.draw) % 5));
+      open -= 1;
+      return finished(spec);
+    };
+    const results = await rollOut({ tasks: async () => [], attempt }, specs, { limit: 4, infraRetries: 0 });
+    expect(results.map((r) => r.id)).toEqual(specs.map((_, i) => `${i}/0`));
+    expect(most).toBe(4);
+  });
+
+  it('tries a masked attempt again, at most infraRetries times, with the same key', async () => {
+    const tries: number[] = [];
+    const attempt = async (spec: EpisodeSpec): Promise<EpisodeResult> => {
+      tries.push(spec.infraTry);
+      return spec.infraTry < 2 ? masked(spec) : finished(spec);
+    };
+    const spec = { key: { draw: 0, attempt: 0 }, infraTry: 0 } as EpisodeSpec;
+    const ports = { tasks: async () => [], attempt };
+    expect((await rollOut(ports, [spec], { limit: 1, infraRetries: 2 }))[0]!.kind).toBe('finished');
+    expect((await rollOut(ports, [spec], { limit: 1, infraRetries: 1 }))[0]!.kind).toBe('masked');
+    expect(tries).toEqual([0, 1, 2, 0, 1]);
+  });
+
+  it('is topped up with fresh attempts of the same tasks when too few are valid (algorithms.md, 2)', async () => {
+    const seen: string[] = [];
+    const ports = {
+      tasks: async ({ indices }: { indices: number[] }) => indices.map(task),
+      attempt: async (spec: EpisodeSpec) => {
+        seen.push(`${spec.task.id} ${spec.key.attempt}`);
+        return spec.key.attempt < 2 ? masked(spec) : finished(spec);
+      },
+    };
+    const results = await collectBatch(ports, { ...config, rollout: { ...config.rollout, infraRetries: 0 } }, where);
+    expect(results).toHaveLength(12);
+    expect(new Set(seen).size).toBe(12);
+    expect(new Set(results.map((r) => r.id.split('/')[0])).size).toBe(2);
+  });
+
+  it('stops for a failure of ours', async () => {
+    const ports = {
+      tasks: async ({ indices }: { indices: number[] }) => indices.map(task),
+      attempt: async () => Promise.reject(new Error('disk full')),
+    };
+    await expect(collectBatch(ports, config, where)).rejects.toThrow('disk full');
+  });
+
+  it('evaluates fixed instances greedily, without faults', async () => {
+    const specs: EpisodeSpec[] = [];
+    const ports = {
+      tasks: async ({ indices }: { indices: number[] }) => indices.map(task),
+      attempt: async (spec: EpisodeSpec) => (specs.push(spec), finished(spec)),
+    };
+    const cells = await collectEvaluation(ports, {
+      run: 'r',
+      config: { ...config, devices: { ...config.devices, faults: { hang: 1 } } },
+      site: { prefix: '', hosts: [] },
+      policy: { stage: 'train', index: 3, sampler: 's' },
+      suite: 'sim-phones',
+      instances: config.evaluation.instances,
+    });
+    expect(cells.map((c) => [c.split, c.results.length])).toEqual([
+      ['heldout-params', 5],
+      ['train', 2],
+    ]);
+    expect(new Set(specs.map((s) => s.key.draw)).size).toBe(7);
+    expect(specs.every((s) => s.temperature === 0 && Object.keys(s.faults).length === 0)).toBe(true);
+  });
+});
+
+describe('ids', () => {
+  it('never give two draws one instance', () => {
+    expect(taskIndex('train', 1, 0)).toBeGreaterThan(50_000);
+    expect(taskIndex('train', 2, 0) - taskIndex('train', 1, 0)).toBeGreaterThanOrEqual(4096);
+    expect(taskIndex('train', 10_000, 0)).toBeLessThan(taskIndex('warmup', 0, 0));
+    expect(evaluationDraw('train', 0)).not.toBe(evaluationDraw('heldout-skin', 0));
+  });
+  it('name updates as design.md 8 says', () => {
+    expect(updateId('run', 'train', 12, 0)).toBe('run/u0012');
+    expect(updateId('run', 'warmup', 3, 0)).toBe('run/w0003');
+  });
+});
+
+describe('the stages', () => {
+  const run = async (skip: (phase: string, update: number, round: number) => boolean): Promise<string[]> => {
+    const log: string[] = [];
+    const policy = (stage: 'sft' | 'warmup' | 'train', index: number) => ({
+      stage,
+      index,
+      sampler: `${stage}${index}`,
+    });
+    const ports: StagePorts = {
+      openRun: async () => ({ checkpoint: null }),
+      demonstrate: async ({ from, to }) => {
+        log.push(`demo ${from}-${to}`);
+        return { ref: 'sha256:x', demonstrations: to - from, rows: 1 };
+      },
+      sftChunk: async ({ chunk }) => {
+        log.push(`sft ${chunk}`);
+        return { policy: policy('sft', chunk + 1), metrics: {} };
+      },
+      update: async (phase, update, round, from) => {
+        log.push(`${phase} ${update}.${round} from ${from.sampler}`);
+        if (skip(phase, update, round)) return { kind: 'skipped', reason: 'all masked', metrics: {} };
+        return { kind: 'done', policy: policy(phase, update), metrics: {} };
+      },
+      evaluate: async (which) => (log.push(`eval ${which.sampler}`), []),
+      report: async () => ({ path: 'report.html', digest: 'd' }),
+    };
+    let cursor = startCursor();
+    while (cursor.stage !== 'done') {
+      await advance(cursor, 'r', config, ports, () => {});
+      // Any step can be the last before a continue-as-new: the cursor is plain data.
+      cursor = JSON.parse(JSON.stringify(cursor)) as typeof cursor;
+    }
+    return log;
+  };
+
+  it('go in order: demonstrations, SFT, its evaluation, warm-ups, updates, evaluations', async () => {
+    expect(await run(() => false)).toEqual([
+      'demo 0-250',
+      'demo 250-500',
+      'demo 500-600',
+      'sft 0',
+      'sft 1',
+      'eval sft2',
+      'warmup 1.0 from sft2',
+      'warmup 2.0 from warmup1',
+      'train 1.0 from warmup2',
+      'train 2.0 from train1',
+      'eval train2',
+      'train 3.0 from train2',
+      'eval train3',
+    ]);
+  });
+
+  it('draw other tasks when a batch taught nothing, without counting it', async () => {
+    const log = await run((phase, update, round) => phase === 'train' && update === 2 && round < 2);
+    expect(log.filter((line) => line.startsWith('train'))).toEqual([
+      'train 1.0 from warmup2',
+      'train 2.0 from train1',
+      'train 2.1 from train1',
+      'train 2.2 from train1',
+      'train 3.0 from train2',
+    ]);
+  });
+
+  it('stop with advice when nothing can be learned', async () => {
+    await expect(run((phase) => phase === 'train')).rejects.toThrow(/no usable attempt.*--id/);
+  });
+});

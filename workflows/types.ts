@@ -1,0 +1,82 @@
+import type { DemoChunk, EvaluationCell, Metrics, PolicyRef } from '../activities/api.ts';
+import type { RunConfig } from '../configs/schema.ts';
+import type { Split } from '../domain/index.ts';
+
+/** What a whole run needs to know of its surroundings. */
+export interface Site {
+  /** Queue prefix of the home. */
+  prefix: string;
+  /** Device hosts, each with a queue of its own; draws go round. */
+  hosts: string[];
+}
+
+/** Where a run stands: small plain data, handed on at continue-as-new. */
+export interface Cursor {
+  stage: 'start' | 'sft' | 'warmup' | 'train' | 'report' | 'done';
+  demos: DemoChunk[];
+  sftChunks: number;
+  warmups: number;
+  updates: number;
+  /** Updates whose evaluation is done. */
+  evaluated: number[];
+  evaluations: RunStatus['evaluations'];
+  policy: PolicyRef | null;
+  /** Batches in a row that taught nothing. */
+  skipped: number;
+}
+export const startCursor = (): Cursor => ({
+  stage: 'start',
+  demos: [],
+  sftChunks: 0,
+  warmups: 0,
+  updates: 0,
+  evaluated: [],
+  evaluations: [],
+  policy: null,
+  skipped: 0,
+});
+
+export interface TrainingInput {
+  run: string;
+  config: RunConfig;
+  site: Site;
+  cursor?: Cursor;
+  /** Status at the last continue-as-new. */
+  last?: RunStatus;
+}
+
+export interface UpdateInput {
+  run: string;
+  config: RunConfig;
+  site: Site;
+  phase: 'warmup' | 'train';
+  update: number;
+  /** Batches of this update that taught nothing so far: each draws other tasks. */
+  round: number;
+  policy: PolicyRef;
+}
+
+export interface EvaluationInput {
+  run: string;
+  config: RunConfig;
+  site: Site;
+  policy: PolicyRef;
+  suite: string;
+  instances: Partial<Record<Split, number>>;
+}
+
+export interface RunStatus {
+  run: string;
+  stage: Cursor['stage'] | 'evaluation';
+  /** Units of the present stage done, and their number. */
+  update: number;
+  of: number;
+  /** Fraction of valid attempts that succeeded in the last batch; null before the first. */
+  success: number | null;
+  /** Masked attempts of the last batch. */
+  masked: number | null;
+  lastMetrics: Metrics | null;
+  evaluations: { update: number; cells: Omit<EvaluationCell, 'wins'>[] }[];
+  report: string | null;
+  digest: string | null;
+}

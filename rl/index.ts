@@ -1,0 +1,2 @@
+export * from './hash.ts';
+export * from './random.ts';

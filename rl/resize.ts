@@ -1,0 +1,134 @@
+import { TapwrightError } from '../domain/errors.ts';
+
+/**
+ * Pillow's Lanczos reduction to 32 x 32 grey values, bit for bit (algorithms.md, 11, steps 1 and 2): fixed-point
+ * weights, horizontal pass first, an 8-bit intermediate, then the vertical pass.
+ */
+
+export const HASH_SIDE = 32;
+const PRECISION = 22;
+const HALF = 1 << (PRECISION - 1);
+const LOBES = 3;
+/** Screens come in a few sizes; the bound only keeps a caller with thousands of sizes from growing the memory. */
+const MAX_TABLES = 64;
+
+/** For output i: input indices first[i] .. first[i] + taps[i] - 1 and their weights from weights[i * stride]. */
+interface Table {
+  first: Int32Array;
+  taps: Int32Array;
+  stride: number;
+  weights: Int32Array;
+}
+
+const tables = new Map<number, Table>();
+
+function sinc(x: number): number {
+  return x === 0 ? 1 : Math.sin(x * Math.PI) / (x * Math.PI);
+}
+
+function lanczos3(x: number): number {
+  return x >= -LOBES && x < LOBES ? sinc(x) * sinc(x / LOBES) : 0;
+}
+
+function buildTable(size: number): Table {
+  const scale = size / HASH_SIDE;
+  const filterScale = Math.max(scale, 1);
+  const support = LOBES * filterScale;
+  const stride = Math.ceil(support) * 2 + 1;
+  const first = new Int32Array(HASH_SIDE);
+  const taps = new Int32Array(HASH_SIDE);
+  const weights = new Int32Array(HASH_SIDE * stride);
+  for (let i = 0; i < HASH_SIDE; i++) {
+    const centre = (i + 0.5) * scale;
+    const from = Math.max(0, Math.trunc(centre - support + 0.5));
+    const count = Math.min(size, Math.trunc(centre + support + 0.5)) - from;
+    const raw = new Float64Array(count);
+    let sum = 0;
+    for (let x = 0; x < count; x++) {
+      const w = lanczos3((x + from - centre + 0.5) * (1 / filterScale));
+      raw[x] = w;
+      sum += w;
+    }
+    for (let x = 0; x < count; x++) {
+      const w = (raw[x]! / sum) * (1 << PRECISION);
+      weights[i * stride + x] = Math.trunc(w < 0 ? w - 0.5 : w + 0.5);
+    }
+    first[i] = from;
+    taps[i] = count;
+  }
+  return { first, taps, stride, weights };
+}
+
+function tableFor(size: number): Table {
+  let table = tables.get(size);
+  if (!table) {
+    if (tables.size >= MAX_TABLES) tables.clear();
+    table = buildTable(size);
+    tables.set(size, table);
+  }
+  return table;
+}
+
+/** `count` grey values of `line` (one row or column, zero-padded to the table's reach) to 32 outputs. */
+function reduceLine(line: Int32Array, table: Table, out: Uint8Array, offset: number, step: number): void {
+  const { first, taps, stride, weights } = table;
+  for (let i = 0; i < HASH_SIDE; i++) {
+    let x = first[i]!;
+    let w = i * stride;
+    const end = w + taps[i]!;
+    const even = end - 3;
+    let a = HALF;
+    let b = 0;
+    for (; w < even; w += 4, x += 4) {
+      a = (a + Math.imul(line[x]!, weights[w]!) + Math.imul(line[x + 1]!, weights[w + 1]!)) | 0;
+      b = (b + Math.imul(line[x + 2]!, weights[w + 2]!) + Math.imul(line[x + 3]!, weights[w + 3]!)) | 0;
+    }
+    for (; w < end; w++, x++) a = (a + Math.imul(line[x]!, weights[w]!)) | 0;
+    // |sum| < 1.4 * 255 * 2^22 < 2^31: 32 bits hold it, as they do in the reference.
+    const value = (a + b) >> PRECISION;
+    out[offset + i * step] = value < 0 ? 0 : value > 255 ? 255 : value;
+  }
+}
+
+/**
+ * Interleaved 8-bit pixels to 32 x 32 luma, row-major. `top` and `bottom` are rows left out at either edge; with 4
+ * channels the fourth (alpha) is dropped. Throws `invalid_input` when the buffer does not have the stated size.
+ */
+export function luma32(
+  pixels: Uint8Array,
+  width: number,
+  height: number,
+  options: { channels?: 3 | 4; top?: number; bottom?: number } = {},
+): Uint8Array {
+  const { channels = 3, top = 0, bottom = 0 } = options;
+  const rows = height - top - bottom;
+  const sound = [width, height, top, bottom].every((n) => Number.isInteger(n) && n >= 0) && width > 0 && rows > 0;
+  if (!sound || pixels.length !== width * height * channels) {
+    throw new TapwrightError(
+      'invalid_input',
+      `screen hash: ${pixels.length} bytes do not make ${width} x ${height} x ${channels} with ${top} rows cut at the ` +
+        `top and ${bottom} at the bottom; pass interleaved pixels of exactly that size and leave at least one row`,
+    );
+  }
+  const across = tableFor(width);
+  const down = tableFor(rows);
+  const row = new Int32Array(width);
+  // Column-major, so that the vertical pass reads straight through memory.
+  const columns = new Uint8Array(HASH_SIDE * rows);
+  let p = top * width * channels;
+  for (let y = 0; y < rows; y++) {
+    for (let x = 0; x < width; x++, p += channels) {
+      row[x] =
+        (Math.imul(19595, pixels[p]!) + Math.imul(38470, pixels[p + 1]!) + Math.imul(7471, pixels[p + 2]!) + 32768) >>
+        16;
+    }
+    reduceLine(row, across, columns, y, rows);
+  }
+  const out = new Uint8Array(HASH_SIDE * HASH_SIDE);
+  const column = new Int32Array(rows);
+  for (let i = 0; i < HASH_SIDE; i++) {
+    for (let y = 0; y < rows; y++) column[y] = columns[i * rows + y]!;
+    reduceLine(column, down, out, i, HASH_SIDE);
+  }
+  return out;
+}

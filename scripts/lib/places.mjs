@@ -1,0 +1,85 @@
+// Where things live on this machine. Node built-ins only: the set-up runs before any package is installed.
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const TEMPORAL_CLI_VERSION = '1.5.1';
+export const MINIWOB_VERSION = '1.1.0';
+export const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** The project's folder: the one that holds package.json. */
+export const projectDir = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** Tapwright's folder in the user's cache folder: what `npm ci` must not delete and what is dear to make again. */
+export function cacheDir(env = process.env) {
+  return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'tapwright');
+}
+
+/** The Temporal server that the set-up built with Go. */
+export function builtTemporal(env = process.env) {
+  return join(cacheDir(env), `temporal-${TEMPORAL_CLI_VERSION}`, 'temporal');
+}
+
+/** The Temporal server that the SDK downloaded. */
+export function downloadedTemporal(env = process.env) {
+  return join(cacheDir(env), 'temporal-sdk', 'temporal');
+}
+
+/** The folder that holds MiniWoB++'s pages (`miniwob/click-button.html`, `core/core.js`), whether or not it is there. */
+export function miniwobHtmlDir(env = process.env) {
+  return join(cacheDir(env), `miniwob-${MINIWOB_VERSION}`, 'miniwob', 'html');
+}
+
+/** MiniWoB++'s pages, or null when the set-up has not fetched them. */
+export function findMiniwob(env = process.env) {
+  const dir = miniwobHtmlDir(env);
+  return existsSync(join(dir, 'core', 'core.js')) ? dir : null;
+}
+
+/** The first executable file of that name on PATH, or null. */
+export function which(name, env = process.env) {
+  for (const folder of (env.PATH ?? '').split(delimiter)) {
+    if (folder !== '' && isExecutable(join(folder, name))) return join(folder, name);
+  }
+  return null;
+}
+
+export function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** A Chromium to drive: TAPWRIGHT_CHROMIUM, else one on PATH, else null. */
+export function findChromium(env = process.env) {
+  if (env.TAPWRIGHT_CHROMIUM) return isExecutable(env.TAPWRIGHT_CHROMIUM) ? env.TAPWRIGHT_CHROMIUM : null;
+  for (const name of CHROMIUM_NAMES) {
+    const path = which(name, env);
+    if (path !== null) return path;
+  }
+  return null;
+}
+
+/**
+ * The Temporal server to use, in the order TEMPORAL_ADDRESS, PATH, the cached build, the SDK's download.
+ * `{ kind: 'address', address, source }`, `{ kind: 'binary', path, source }` or null.
+ */
+export function findTemporal(env = process.env) {
+  if (env.TEMPORAL_ADDRESS) return { kind: 'address', address: env.TEMPORAL_ADDRESS, source: 'TEMPORAL_ADDRESS' };
+  const onPath = which('temporal', env);
+  if (onPath !== null) return { kind: 'binary', path: onPath, source: 'PATH' };
+  if (isExecutable(builtTemporal(env))) return { kind: 'binary', path: builtTemporal(env), source: 'cached build' };
+  if (isExecutable(downloadedTemporal(env))) {
+    return { kind: 'binary', path: downloadedTemporal(env), source: 'SDK download' };
+  }
+  return null;
+}
+
+/** What to do when there is no Temporal server. */
+export const TEMPORAL_HELP =
+  `Run \`npm run setup\` with Go on PATH (it builds the server once), or install the \`temporal\` CLI ` +
+  `${TEMPORAL_CLI_VERSION} or newer on PATH, or set TEMPORAL_ADDRESS=host:port to a server that runs.`;

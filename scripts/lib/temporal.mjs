@@ -1,0 +1,102 @@
+// A Temporal server for this machine: found, downloaded by the SDK, or built with Go.
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import {
+  builtTemporal,
+  cacheDir,
+  downloadedTemporal,
+  findTemporal,
+  projectDir,
+  TEMPORAL_CLI_VERSION,
+  TEMPORAL_HELP,
+  which,
+} from './places.mjs';
+import { run, SetupError, step, tail } from './steps.mjs';
+
+const DOWNLOAD_TIMEOUT_MS = 90_000;
+/** How many packages the Go build compiles on an empty Go cache: only for the progress line. */
+const GO_PACKAGES = 1230;
+
+/** Finds or makes a server; the order is that of findTemporal, then the SDK's download, then the Go build. */
+export async function ensureTemporal() {
+  const found = findTemporal();
+  if (found !== null) return { ok: true, changed: false, ...found };
+  if (await download()) return { ok: true, changed: true, ...findTemporal() };
+  await build();
+  return { ok: true, changed: true, ...findTemporal() };
+}
+
+/** Lets the Temporal SDK download its development server. A failure is remembered, so it costs time only once. */
+async function download() {
+  const failed = join(cacheDir(), 'temporal-download-failed');
+  if (existsSync(failed) || process.env.TAPWRIGHT_NO_DOWNLOAD) return false;
+  const folder = join(dirname(downloadedTemporal()), 'download');
+  mkdirSync(folder, { recursive: true });
+  const program = `
+    const { TestWorkflowEnvironment } = require('@temporalio/testing');
+    TestWorkflowEnvironment.createLocal({
+      server: { executable: { type: 'cached-download', downloadDir: process.argv[1] } },
+    }).then((env) => env.teardown()).then(() => process.exit(0), (error) => {
+      console.error(error.message);
+      process.exit(1);
+    });`;
+  let reason = '';
+  await step('Temporal server, try to download it (it keeps the state of every run)', async (note) => {
+    const { output } = await run(process.execPath, ['-e', program, folder], {
+      cwd: projectDir,
+      timeoutMs: DOWNLOAD_TIMEOUT_MS,
+    });
+    const file = readdirSync(folder, { recursive: true, withFileTypes: true }).find(
+      (entry) => entry.isFile() && entry.name.startsWith('temporal'),
+    );
+    const path = file && join(file.parentPath, file.name);
+    if (path !== undefined && (await run(path, ['--version'])).code === 0) {
+      chmodSync(path, 0o755);
+      renameSync(path, downloadedTemporal());
+    } else {
+      reason = tail(output, 1) || 'no file came';
+      note('not reachable');
+    }
+  });
+  rmSync(folder, { recursive: true, force: true });
+  if (reason === '') return true;
+  writeFileSync(failed, `${reason}\nDelete this file to try the download again.\n`);
+  process.stderr.write('  the download site cannot be reached; building the server from source instead\n');
+  return false;
+}
+
+async function build() {
+  const go = which('go');
+  if (go === null)
+    throw new SetupError('There is no Temporal server on this machine and no Go to build one.', TEMPORAL_HELP);
+  const target = builtTemporal();
+  // Built beside its place and renamed, so that an interrupted build leaves nothing that looks finished.
+  const scratch = `${dirname(target)}.building-${process.pid}`;
+  mkdirSync(scratch, { recursive: true });
+  const source = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
+  try {
+    await step(
+      'Temporal server, built with Go (keeps the state of every run; once, 4-8 minutes on two cores)',
+      async (note) => {
+        let packages = 0;
+        const { code, output } = await run(go, ['install', '-v', source], {
+          env: { ...process.env, GOBIN: scratch, GOOS: '', GOARCH: '' },
+          onLine: (line) => {
+            if (line.startsWith('go: downloading')) note('downloading modules');
+            else note(`${Math.min(99, Math.round((100 * ++packages) / GO_PACKAGES))} % of the packages`);
+          },
+        });
+        if (code !== 0) {
+          throw new SetupError(
+            `go install ${source} failed:\n${tail(output, 8)}`,
+            `Go 1.24 or newer and a Go module proxy are needed. ${TEMPORAL_HELP}`,
+          );
+        }
+      },
+    );
+    mkdirSync(dirname(target), { recursive: true });
+    renameSync(join(scratch, 'temporal'), target);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}

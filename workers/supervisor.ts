@@ -1,0 +1,232 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import type { RunConfig } from '../configs/schema.ts';
+import { TapwrightError } from '../domain/errors.ts';
+import { keepChild } from './child.ts';
+import type { Kept } from './child.ts';
+import { settings } from './settings.ts';
+import { startTemporalServer } from './temporal-server.ts';
+
+/** One process of a run, as `tapwright status --json` lists it. */
+export interface ProcessRow {
+  role: string;
+  pid: number | null;
+}
+
+export interface Supervisor {
+  /** Temporal's address. */
+  address: string;
+  /** Resolves when the engine and all workers have said that they are ready. */
+  ready: Promise<void>;
+  /** Rejects when a process cannot be kept alive. */
+  failed: Promise<never>;
+  stop(): Promise<void>;
+}
+
+export interface SupervisorOptions {
+  run: string;
+  config: RunConfig;
+  /** Folder of the run: processes.json and logs/ go there. */
+  folder: string;
+  say(line: string): void;
+}
+
+/** What a home remembers between runs: ports that stay the same, so that a restarted engine keeps its URL. */
+interface HomeState {
+  enginePort?: number;
+  temporal?: { address: string; pid: number };
+  supervisor?: number;
+}
+
+/**
+ * Starts what a run needs and does not run yet: the Temporal server, the engine, the device host, the learner, the
+ * workflow worker; keeps them alive; takes them down again.
+ */
+export async function startSupervisor(options: SupervisorOptions): Promise<Supervisor> {
+  const site = settings();
+  const logs = join(options.folder, 'logs');
+  await mkdir(logs, { recursive: true });
+  const stateFile = join(site.home, 'site.json');
+  const state = await readJson<HomeState>(stateFile, {});
+  if (state.supervisor !== undefined && state.supervisor !== process.pid && alive(state.supervisor)) {
+    throw new TapwrightError(
+      'invalid_config',
+      `another run is being kept in ${site.home} by process ${state.supervisor}: wait for it, stop it, or set TAPWRIGHT_HOME to another folder`,
+    );
+  }
+  state.supervisor = process.pid;
+  await writeJson(stateFile, state);
+
+  const rows = new Map<string, number | null>();
+  // One write after another: a later list is never overtaken by an earlier one.
+  let writing: Promise<void> = Promise.resolve();
+  const note = (role: string, pid: number | null): void => {
+    rows.set(role, pid);
+    const list: ProcessRow[] = [...rows].map(([name, id]) => ({ role: name, pid: id }));
+    writing = writing.then(() => writeJson(join(options.folder, 'processes.json'), list)).catch(() => {});
+  };
+  note('supervisor', process.pid);
+
+  const server = await temporalServer(site, state, join(logs, 'temporal.log'), (pid) => note('temporal', pid));
+  if (server.started !== null) {
+    state.temporal = server.started;
+    await writeJson(stateFile, state);
+  }
+  if (server.started === null && server.pid !== null) note('temporal', server.pid);
+
+  let giveUp = (_error: Error): void => {};
+  const failed = new Promise<never>((_, reject) => {
+    giveUp = reject;
+  });
+  failed.catch(() => {});
+  const children: Kept[] = [];
+  const keep = (role: string, script: string, args: string[], env: Record<string, string>, ready?: 'line'): void => {
+    children.push(
+      keepChild({
+        role,
+        script,
+        args,
+        env,
+        logFile: join(logs, `${role}.log`),
+        onPid: (pid) => note(role, pid),
+        onGiveUp: (message) => giveUp(new TapwrightError('internal', message)),
+        ...(ready === 'line' ? { readyLine: (line: string) => line.startsWith('{') && line.includes('"port"') } : {}),
+      }),
+    );
+  };
+
+  const { engine } = options.config;
+  const env: Record<string, string> = {
+    TAPWRIGHT_HOME: site.home,
+    TAPWRIGHT_QUEUES: site.prefix,
+    TAPWRIGHT_HOST: site.host,
+    TEMPORAL_ADDRESS: server.address,
+    TEMPORAL_NAMESPACE: site.namespace,
+    // Small operations want one thread each (engine.md, 3).
+    TF_NUM_INTRAOP_THREADS: '1',
+    TF_NUM_INTEROP_THREADS: '1',
+    TF_CPP_MIN_LOG_LEVEL: '2',
+  };
+  if (engine.url === 'embedded') {
+    state.enginePort = await usablePort(state.enginePort);
+    await writeJson(stateFile, state);
+    env['TAPWRIGHT_ENGINE_URL'] = `http://127.0.0.1:${state.enginePort}`;
+    const threads = String(engine.threads);
+    keep(
+      'engine',
+      'engine/embedded/main.ts',
+      engineArgs(site.home, state.enginePort, options.config),
+      { ...env, TF_NUM_INTRAOP_THREADS: threads },
+      'line',
+    );
+  } else {
+    env['TAPWRIGHT_ENGINE_URL'] = engine.url;
+  }
+  const slots = String(Math.min(options.config.devices.count, options.config.workflow.maxConcurrentEpisodes));
+  keep('workflow', 'workers/main.ts', ['--role', 'workflow', '--slots', slots], env);
+  keep('device', 'workers/main.ts', ['--role', 'device', '--slots', slots], env);
+  keep('learn', 'workers/main.ts', ['--role', 'learn'], env);
+
+  let stopped: Promise<void> | null = null;
+  const stop = async (): Promise<void> => {
+    await Promise.all(children.map((child) => child.stop()));
+    await server.stop();
+    delete state.supervisor;
+    if (server.started !== null) delete state.temporal;
+    await writing;
+    await writeJson(stateFile, state);
+  };
+  return {
+    address: server.address,
+    ready: Promise.all(children.map((child) => child.ready)).then(() => {}),
+    failed,
+    stop: () => (stopped ??= stop()),
+  };
+}
+
+/** Arguments of the embedded engine's process. */
+export function engineArgs(home: string, port: number, config: RunConfig): string[] {
+  return ['--port', String(port), '--dir', join(home, 'engine'), '--max-batch', String(config.engine.maxBatch)];
+}
+
+interface Server {
+  address: string;
+  pid: number | null;
+  /** Set when this supervisor started it (and will stop it). */
+  started: { address: string; pid: number } | null;
+  stop(): Promise<void>;
+}
+
+/** The server to use: the one named by TEMPORAL_ADDRESS, the home's own if it still runs, or a new one on its database. */
+async function temporalServer(
+  site: ReturnType<typeof settings>,
+  state: HomeState,
+  logFile: string,
+  onPid: (pid: number | null) => void,
+): Promise<Server> {
+  const external = { started: null, stop: async () => {} };
+  if (site.temporal !== null) return { ...external, address: site.temporal, pid: null };
+  if (state.temporal !== undefined && (await answers(state.temporal.address))) {
+    return { ...external, address: state.temporal.address, pid: state.temporal.pid };
+  }
+  const own = await startTemporalServer({ dbFile: join(site.home, 'temporal.db'), logFile, onPid });
+  return {
+    address: own.address,
+    pid: own.pid,
+    started: { address: own.address, pid: own.pid },
+    stop: async () => {
+      await own.stop();
+    },
+  };
+}
+
+async function answers(address: string): Promise<boolean> {
+  try {
+    const connection = await Connection.connect({ address, connectTimeout: '2s' });
+    await connection.close();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The port asked for if it is free, else another free one: loopback only. */
+async function usablePort(wanted: number | undefined): Promise<number> {
+  const bind = (port: number): Promise<number | null> =>
+    new Promise((resolve) => {
+      const probe = createServer();
+      probe.once('error', () => resolve(null));
+      probe.listen(port, '127.0.0.1', () => {
+        const address = probe.address();
+        probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : null));
+      });
+    });
+  const port = (wanted === undefined ? null : await bind(wanted)) ?? (await bind(0));
+  if (port === null) throw new TapwrightError('internal', 'no free port on 127.0.0.1 for the engine');
+  return port;
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function readJson<T>(path: string, fallback: T): Promise<T> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as T;
+  } catch {
+    return fallback;
+  }
+}
+
+async function writeJson(path: string, value: unknown): Promise<void> {
+  const part = `${path}.part`;
+  await writeFile(part, `${JSON.stringify(value, null, 2)}\n`);
+  await rename(part, path);
+}

@@ -18,22 +18,34 @@ for (let k = 0; k < BLOCK; k++) {
 
 /** 32 x 32 luma (row-major) to the top-left 8 x 8 of its 2-D DCT-II, in units of 1e-6 and rounded to whole ones. */
 function lowFrequencies(luma: Uint8Array): Float64Array {
+  // Columns first: down[k * 32 + x]. Cosines are even or odd about the middle, so a line is folded before it is summed.
   const down = new Float64Array(BLOCK * HASH_SIDE);
-  for (let k = 0; k < BLOCK; k++) {
-    for (let y = 0; y < HASH_SIDE; y++) {
-      const c = basis[k * HASH_SIDE + y]!;
-      for (let x = 0; x < HASH_SIDE; x++) down[k * HASH_SIDE + x]! += c * luma[y * HASH_SIDE + x]!;
-    }
+  const line = new Float64Array(HASH_SIDE);
+  const lows = new Float64Array(BLOCK);
+  for (let x = 0; x < HASH_SIDE; x++) {
+    for (let y = 0; y < HASH_SIDE; y++) line[y] = luma[y * HASH_SIDE + x]!;
+    transformLine(line, lows);
+    for (let k = 0; k < BLOCK; k++) down[k * HASH_SIDE + x] = lows[k]!;
   }
   const out = new Float64Array(BITS);
   for (let k = 0; k < BLOCK; k++) {
-    for (let l = 0; l < BLOCK; l++) {
-      let sum = 0;
-      for (let x = 0; x < HASH_SIDE; x++) sum += down[k * HASH_SIDE + x]! * basis[l * HASH_SIDE + x]!;
-      out[k * BLOCK + l] = Math.round(sum * ROUNDING);
-    }
+    transformLine(down.subarray(k * HASH_SIDE, (k + 1) * HASH_SIDE), lows);
+    for (let l = 0; l < BLOCK; l++) out[k * BLOCK + l] = Math.round(lows[l]! * ROUNDING);
   }
   return out;
+}
+
+const HALF_SIDE = HASH_SIDE / 2;
+
+/** The first 8 DCT-II coefficients of 32 values. */
+function transformLine(line: Float64Array, lows: Float64Array): void {
+  for (let k = 0; k < BLOCK; k++) {
+    const row = k * HASH_SIDE;
+    let sum = 0;
+    if (k % 2 === 0) for (let n = 0; n < HALF_SIDE; n++) sum += basis[row + n]! * (line[n]! + line[HASH_SIDE - 1 - n]!);
+    else for (let n = 0; n < HALF_SIDE; n++) sum += basis[row + n]! * (line[n]! - line[HASH_SIDE - 1 - n]!);
+    lows[k] = sum;
+  }
 }
 
 /** Bit = value above the median of the 64, row-major, most significant bit first. */

@@ -69,25 +69,37 @@ function tableFor(size: number): Table {
   return table;
 }
 
-/** `count` grey values of `line` (one row or column, zero-padded to the table's reach) to 32 outputs. */
-function reduceLine(line: Int32Array, table: Table, out: Uint8Array, offset: number, step: number): void {
+/**
+ * Four lines at once, interleaved as lines[4 x + r], to 32 outputs each: output i of line r goes to
+ * out[offset + i * step + r]. A weight is read once for four products, which is what makes it fast.
+ */
+function reduceFour(lines: Int32Array, table: Table, out: Uint8Array, offset: number, step: number): void {
   const { first, taps, stride, weights } = table;
   for (let i = 0; i < HASH_SIDE; i++) {
-    let x = first[i]!;
-    let w = i * stride;
-    const end = w + taps[i]!;
-    const even = end - 3;
-    let a = HALF;
-    let b = 0;
-    for (; w < even; w += 4, x += 4) {
-      a = (a + Math.imul(line[x]!, weights[w]!) + Math.imul(line[x + 1]!, weights[w + 1]!)) | 0;
-      b = (b + Math.imul(line[x + 2]!, weights[w + 2]!) + Math.imul(line[x + 3]!, weights[w + 3]!)) | 0;
-    }
-    for (; w < end; w++, x++) a = (a + Math.imul(line[x]!, weights[w]!)) | 0;
     // |sum| < 1.4 * 255 * 2^22 < 2^31: 32 bits hold it, as they do in the reference.
-    const value = (a + b) >> PRECISION;
-    out[offset + i * step] = value < 0 ? 0 : value > 255 ? 255 : value;
+    let a = HALF;
+    let b = HALF;
+    let c = HALF;
+    let d = HALF;
+    let x = first[i]! << 2;
+    const end = i * stride + taps[i]!;
+    for (let w = i * stride; w < end; w++, x += 4) {
+      const weight = weights[w]!;
+      a = (a + Math.imul(lines[x]!, weight)) | 0;
+      b = (b + Math.imul(lines[x + 1]!, weight)) | 0;
+      c = (c + Math.imul(lines[x + 2]!, weight)) | 0;
+      d = (d + Math.imul(lines[x + 3]!, weight)) | 0;
+    }
+    const o = offset + i * step;
+    out[o] = clip8(a >> PRECISION);
+    out[o + 1] = clip8(b >> PRECISION);
+    out[o + 2] = clip8(c >> PRECISION);
+    out[o + 3] = clip8(d >> PRECISION);
   }
+}
+
+function clip8(value: number): number {
+  return value < 0 ? 0 : value > 255 ? 255 : value;
 }
 
 /**
@@ -112,23 +124,28 @@ export function luma32(
   }
   const across = tableFor(width);
   const down = tableFor(rows);
-  const row = new Int32Array(width);
-  // Column-major, so that the vertical pass reads straight through memory.
-  const columns = new Uint8Array(HASH_SIDE * rows);
-  let p = top * width * channels;
-  for (let y = 0; y < rows; y++) {
-    for (let x = 0; x < width; x++, p += channels) {
-      row[x] =
-        (Math.imul(19595, pixels[p]!) + Math.imul(38470, pixels[p + 1]!) + Math.imul(7471, pixels[p + 2]!) + 32768) >>
-        16;
+  // Column-major and padded to whole blocks of four rows, so that a block is written side by side.
+  const padded = (rows + 3) & ~3;
+  const columns = new Uint8Array(HASH_SIDE * padded);
+  const lines = new Int32Array(4 * Math.max(width, rows));
+  const start = top * width * channels;
+  for (let y = 0; y < padded; y += 4) {
+    for (let r = 0; r < 4 && y + r < rows; r++) {
+      let p = start + (y + r) * width * channels;
+      for (let x = r; x < 4 * width; x += 4, p += channels) {
+        lines[x] =
+          (Math.imul(19595, pixels[p]!) + Math.imul(38470, pixels[p + 1]!) + Math.imul(7471, pixels[p + 2]!) + 32768) >>
+          16;
+      }
     }
-    reduceLine(row, across, columns, y, rows);
+    reduceFour(lines, across, columns, y, padded);
   }
   const out = new Uint8Array(HASH_SIDE * HASH_SIDE);
-  const column = new Int32Array(rows);
-  for (let i = 0; i < HASH_SIDE; i++) {
-    for (let y = 0; y < rows; y++) column[y] = columns[i * rows + y]!;
-    reduceLine(column, down, out, i, HASH_SIDE);
+  for (let i = 0; i < HASH_SIDE; i += 4) {
+    for (let r = 0; r < 4; r++) {
+      for (let y = 0; y < rows; y++) lines[4 * y + r] = columns[(i + r) * padded + y]!;
+    }
+    reduceFour(lines, down, out, i, HASH_SIDE);
   }
   return out;
 }

@@ -29,7 +29,8 @@ export async function ensureTemporal() {
 /** Lets the Temporal SDK download its development server. A failure is remembered, so it costs time only once. */
 async function download() {
   const failed = join(cacheDir(), 'temporal-download-failed');
-  if (existsSync(failed) || process.env.TAPWRIGHT_NO_DOWNLOAD) return false;
+  const sdk = existsSync(join(projectDir, 'node_modules', '@temporalio', 'testing'));
+  if (!sdk || existsSync(failed) || process.env.TAPWRIGHT_NO_DOWNLOAD) return false;
   const folder = join(dirname(downloadedTemporal()), 'download');
   mkdirSync(folder, { recursive: true });
   const program = `

@@ -1,0 +1,3 @@
+declare const config: unknown[];
+export default config;
+export declare const boundaries: unknown[];

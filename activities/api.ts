@@ -103,10 +103,19 @@ export interface EvaluationRequest {
   cells: { split: Split; results: EpisodeResult[] }[];
 }
 
+/** What a run's folder already holds: a run whose workflow was lost goes on from there. */
+export interface Progress {
+  sftChunks: number;
+  warmups: number;
+  updates: number;
+  policy: PolicyRef | null;
+  evaluations: { update: number; cells: Omit<EvaluationCell, 'wins'>[] }[];
+}
+
 /** On `<prefix>-learn`. */
 export interface LearnActivities {
-  /** Probes the engine, writes header.json; refuses an engine that answers wrongly. */
-  openRun(run: string): Promise<{ checkpoint: PolicyRef | null }>;
+  /** Probes the engine, writes header.json; refuses an engine that answers wrongly. Says what the run's folder holds. */
+  openRun(run: string): Promise<Progress>;
   sftChunk(request: SftRequest): Promise<{ policy: PolicyRef; metrics: Metrics }>;
   learn(request: BatchRequest): Promise<UpdateOutcome>;
   recordEvaluation(request: EvaluationRequest): Promise<EvaluationCell[]>;

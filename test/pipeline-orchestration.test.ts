@@ -66,7 +66,7 @@ function fakes(log: string[]): Fakes {
       runEpisode: async (spec) => finished(spec),
     },
     learn: {
-      openRun: async () => ({ checkpoint: null }),
+      openRun: async () => ({ sftChunks: 0, warmups: 0, updates: 0, policy: null, evaluations: [] }),
       sftChunk: async ({ chunk }) => (log.push(`sft ${chunk}`), { policy: ref('sft', chunk + 1), metrics: {} }),
       learn: async ({ phase, update, results }) => {
         log.push(`${phase} ${update} ${results.length}`);

@@ -130,7 +130,7 @@ describe('the stages', () => {
       sampler: `${stage}${index}`,
     });
     const ports: StagePorts = {
-      openRun: async () => ({ checkpoint: null }),
+      openRun: async () => ({ sftChunks: 0, warmups: 0, updates: 0, policy: null, evaluations: [] }),
       demonstrate: async ({ from, to }) => {
         log.push(`demo ${from}-${to}`);
         return { ref: 'sha256:x', demonstrations: to - from, rows: 1 };

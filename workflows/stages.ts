@@ -73,13 +73,16 @@ export async function advance(
   };
   switch (cursor.stage) {
     case 'start': {
-      await ports.openRun(run);
+      const held = await ports.openRun(run);
+      Object.assign(cursor, held, { evaluated: held.evaluations.map((evaluation) => evaluation.update) });
+      tell({ evaluations: cursor.evaluations });
+      cursor.stage = 'sft';
+      if (cursor.sftChunks >= sftChunks(config)) return;
       const requests: DemoRequest[] = [];
       for (let from = 0; from < config.sft.demonstrations; from += DEMOS_PER_CHUNK) {
         requests.push({ run, from, to: Math.min(config.sft.demonstrations, from + DEMOS_PER_CHUNK) });
       }
       cursor.demos = await Promise.all(requests.map((request) => ports.demonstrate(request)));
-      cursor.stage = 'sft';
       return;
     }
     case 'sft': {

@@ -1,0 +1,235 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Command } from 'commander';
+import type { EvaluationCell } from '../activities/api.ts';
+import type { RunConfig } from '../configs/schema.ts';
+import type { Split } from '../domain/index.ts';
+import { TapwrightError } from '../domain/errors.ts';
+import { connectClient } from '../workers/connect.ts';
+import { settings } from '../workers/settings.ts';
+import { startSupervisor } from '../workers/supervisor.ts';
+import type { Supervisor } from '../workers/supervisor.ts';
+import { evaluationId } from '../workflows/ids.ts';
+import { queues } from '../workflows/queues.ts';
+import type { EvaluationInput, RunStatus, TrainingInput } from '../workflows/types.ts';
+import { fromFailure } from '../workflows/failures.ts';
+import { createProgress, duration } from './progress.ts';
+import { resultsTable } from './results-table.ts';
+import { openRunFolder } from './run-folder.ts';
+
+/** A status is asked for so often, in milliseconds. */
+const POLL_MS = 500;
+
+interface RunOptions {
+  id?: string;
+  set: string[];
+}
+
+/** `tapwright run <config> [--id ID] [--set k=v]`. */
+export function registerRun(program: Command): void {
+  program
+    .command('run')
+    .description('train a policy as a config says; the same --id goes on where the run stands')
+    .argument('<config>', 'YAML file, e.g. configs/smoke.yaml')
+    .option('--id <id>', 'name of the run (default: from the config name)')
+    .option('--set <key=value...>', 'change one key of the config, e.g. --set learn.updates=50', [])
+    .action(async (config: string, options: RunOptions) => {
+      await run(config, options);
+    });
+}
+
+/** `tapwright eval <id> --suite S --split P --n N`. */
+export function registerEval(program: Command): void {
+  program
+    .command('eval')
+    .description("evaluate a run's latest policy on a suite")
+    .argument('<id>', 'the run')
+    .option('--suite <suite>', 'suite (default: the one it was trained on)')
+    .option('--split <split>', 'train, heldout-params, heldout-skin or validation', 'heldout-params')
+    .option('--n <n>', 'task instances', '200')
+    .action(async (id: string, options: { suite?: string; split: string; n: string }) => {
+      await evaluate(id, options);
+    });
+}
+
+/** `tapwright worker --role R`: one worker in the foreground, for machines that join a run's site. */
+export function registerWorker(program: Command): void {
+  program
+    .command('worker')
+    .description('run one worker (workflow, device or learn) against TEMPORAL_ADDRESS')
+    .requiredOption('--role <role>', 'workflow, device or learn')
+    .option('--slots <n>', 'activities at once', '128')
+    .action(async (options: { role: string; slots: string }) => {
+      const { runWorker } = await import('../workers/main.ts');
+      await runWorker(options.role, Number(options.slots));
+    });
+}
+
+async function run(configPath: string, options: RunOptions): Promise<void> {
+  const { id, config, folder, resumed } = await openRunFolder({
+    configPath,
+    sets: options.set,
+    ...(options.id === undefined ? {} : { id: options.id }),
+  });
+  say(resumed ? `resuming run ${id} in ${folder}` : `run ${id} in ${folder}`);
+  await supervised(id, config, folder, async (client, supervisor) => {
+    const site = settings();
+    const names = queues(site.prefix);
+    const input: TrainingInput = { run: id, config, site: { prefix: site.prefix, hosts: [site.host] } };
+    const handle = await startOrAttach(client, 'trainingRun', id, names.workflow, [input]);
+    const status = (await Promise.race([follow(handle), supervisor.failed])) as RunStatus;
+    process.stdout.write(`\n${await resultsTable(folder)}\n`);
+    if (status.report !== null) say(`report: ${status.report}`);
+    if (status.digest !== null) say(`digest: ${status.digest}`);
+  });
+}
+
+async function evaluate(id: string, options: { suite?: string; split: string; n: string }): Promise<void> {
+  const n = Number(options.n);
+  if (!Number.isInteger(n) || n < 1) {
+    throw new TapwrightError('invalid_input', `--n is a positive whole number of task instances, not ${options.n}`);
+  }
+  const splits: readonly string[] = ['train', 'heldout-params', 'heldout-skin', 'validation'];
+  if (!splits.includes(options.split)) {
+    throw new TapwrightError('invalid_input', `--split is one of ${splits.join(', ')}, not ${options.split}`);
+  }
+  const { config, folder, policy } = await openRunFolder({ id });
+  if (policy === null) {
+    throw new TapwrightError(
+      'not_found',
+      `run ${id} has no checkpoint yet: go on with it first (tapwright run --id ${id})`,
+    );
+  }
+  await supervised(id, config, folder, async (client, supervisor) => {
+    const site = settings();
+    const suite = options.suite ?? config.suite;
+    const input: EvaluationInput = {
+      run: id,
+      config,
+      site: { prefix: site.prefix, hosts: [site.host] },
+      policy,
+      suite,
+      instances: { [options.split as Split]: n },
+    };
+    const label = `${suite}-${options.split}-${n}`;
+    const workflowId = evaluationId(id, policy.index, label);
+    const handle = await startOrAttach(client, 'evaluation', workflowId, queues(site.prefix).workflow, [input]);
+    const cells = (await Promise.race([handle.result(), supervisor.failed])) as EvaluationCell[];
+    process.stdout.write(`${cellsTable(cells)}\n`);
+  });
+}
+
+/** Starts what is missing, runs the body, takes all down again; on Ctrl-C the run stays where it is, resumable. */
+async function supervised(
+  id: string,
+  config: RunConfig,
+  folder: string,
+  body: (client: Client, supervisor: Supervisor) => Promise<void>,
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const supervisor = await startSupervisor({ run: id, config, folder, say });
+  let interrupted = false;
+  const onSignal = (): void => {
+    if (interrupted) return;
+    interrupted = true;
+    say(`\nstopping the processes; the run is kept: go on with  tapwright run ${folder}/config.yaml --id ${id}`);
+    void supervisor.stop().then(() => process.exit(130));
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  try {
+    const connection = await connectClient(supervisor.address);
+    try {
+      await Promise.race([supervisor.ready, supervisor.failed]);
+      await body(new Client({ connection, namespace: settings().namespace }), supervisor);
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    if (interrupted) await new Promise(() => {});
+    throw fromFailure((error as { cause?: unknown }).cause instanceof Error ? (error as Error).cause : error);
+  } finally {
+    if (!interrupted) await supervisor.stop();
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+  }
+}
+
+/** The workflow of this id: the open one, or a new one. A closed one may be started again: its steps find their work done. */
+async function startOrAttach(
+  client: Client,
+  type: string,
+  workflowId: string,
+  taskQueue: string,
+  args: unknown[],
+): Promise<WorkflowHandle> {
+  try {
+    return await client.workflow.start(type, { workflowId, taskQueue, args, workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return client.workflow.getHandle(workflowId);
+  }
+}
+
+/** Shows progress until the run has ended; waits for a server that is away. */
+async function follow(handle: WorkflowHandle): Promise<unknown> {
+  const tty = process.stdout.isTTY;
+  const progress = createProgress({ tty, write: (text) => process.stdout.write(text), now: () => Date.now() });
+  const startedAt = Date.now();
+  let last: RunStatus | null = null;
+  let ended = false;
+  const result = (async (): Promise<unknown> => {
+    for (;;) {
+      try {
+        return await handle.result();
+      } catch (error) {
+        // A server that is away is waited for; its supervisor starts it again.
+        if (!unreachable(error)) throw error;
+        await sleep(1_000);
+      }
+    }
+  })().finally(() => {
+    ended = true;
+  });
+  result.catch(() => {});
+  while (!ended) {
+    try {
+      last = await handle.query<RunStatus>('status');
+      progress.show(last);
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) break;
+      if (last !== null && unreachable(error)) progress.show(last, 'waiting for the Temporal server');
+    }
+    await Promise.race([sleep(POLL_MS), result.catch(() => {})]);
+  }
+  progress.end();
+  const status = (await result) as RunStatus;
+  say(`done in ${duration((Date.now() - startedAt) / 1000)}`);
+  return status;
+}
+
+function unreachable(error: unknown): boolean {
+  for (let e = error; e instanceof Error; e = e.cause) {
+    const code = (e as { code?: unknown }).code;
+    // gRPC: 14 unavailable, 4 deadline exceeded, 1 cancelled with the connection.
+    if (code === 14 || code === 4 || code === 1 || e.name === 'ServiceError') return true;
+  }
+  return false;
+}
+
+function cellsTable(cells: readonly EvaluationCell[]): string {
+  return cells
+    .map((cell) => {
+      const masked = Object.values(cell.masked).reduce((a, b) => a + b, 0);
+      const rate = cell.n === 0 ? '-' : `${((100 * cell.success) / cell.n).toFixed(1)} %`;
+      return `${cell.suite} ${cell.split}: ${rate} (${cell.success} of ${cell.n}, ${masked} masked)`;
+    })
+    .join('\n');
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -15,7 +15,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: ['**/*.test.ts'],
+          include: ['**/*.test.{ts,mjs}'],
           exclude: [...everywhere, 'test/**'],
           maxWorkers: 2,
           testTimeout: 20_000,
@@ -27,7 +27,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'pipeline',
-          include: ['test/**/*.test.ts'],
+          include: ['test/**/*.test.{ts,mjs}'],
           exclude: everywhere,
           maxWorkers: 1,
           fileParallelism: false,

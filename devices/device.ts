@@ -24,6 +24,8 @@ export interface DeviceCapabilities {
 export interface RollbackProof {
   frame: number;
   hash: string;
+  /** The goal in the device's own words, when only the device knows it (a web page that draws its task). */
+  instruction?: string;
 }
 
 /** One expert decision: what to do, and the planner's few-token words for why and what then remains. */

@@ -63,7 +63,7 @@ export function registerWorker(program: Command): void {
     .requiredOption('--role <role>', 'workflow, device or learn')
     .option('--slots <n>', 'activities at once', '128')
     .action(async (options: { role: string; slots: string }) => {
-      const { runWorker } = await import('../workers/main.ts');
+      const { runWorker } = await import('../workers/worker.ts');
       await runWorker(options.role, Number(options.slots));
     });
 }

@@ -1,11 +1,11 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import { keepChild } from './child.ts';
 import type { Kept } from './child.ts';
+import { engineArgs, usablePort } from './engine-process.ts';
 import { settings } from './settings.ts';
 import { startTemporalServer } from './temporal-server.ts';
 
@@ -146,11 +146,6 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   };
 }
 
-/** Arguments of the embedded engine's process. */
-export function engineArgs(home: string, port: number, config: RunConfig): string[] {
-  return ['--port', String(port), '--dir', join(home, 'engine'), '--max-batch', String(config.engine.maxBatch)];
-}
-
 interface Server {
   address: string;
   pid: number | null;
@@ -190,22 +185,6 @@ async function answers(address: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** The port asked for if it is free, else another free one: loopback only. */
-async function usablePort(wanted: number | undefined): Promise<number> {
-  const bind = (port: number): Promise<number | null> =>
-    new Promise((resolve) => {
-      const probe = createServer();
-      probe.once('error', () => resolve(null));
-      probe.listen(port, '127.0.0.1', () => {
-        const address = probe.address();
-        probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : null));
-      });
-    });
-  const port = (wanted === undefined ? null : await bind(wanted)) ?? (await bind(0));
-  if (port === null) throw new TapwrightError('internal', 'no free port on 127.0.0.1 for the engine');
-  return port;
 }
 
 function alive(pid: number): boolean {

@@ -1,0 +1,25 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { RunConfig } from '../configs/schema.ts';
+import { TapwrightError } from '../domain/errors.ts';
+
+/** Arguments of the embedded engine's process. */
+export function engineArgs(home: string, port: number, config: RunConfig): string[] {
+  return ['--port', String(port), '--dir', join(home, 'engine'), '--max-batch', String(config.engine.maxBatch)];
+}
+
+/** The port asked for if it is free, else another free one: loopback only. */
+export async function usablePort(wanted: number | undefined): Promise<number> {
+  const bind = (port: number): Promise<number | null> =>
+    new Promise((resolve) => {
+      const probe = createServer();
+      probe.once('error', () => resolve(null));
+      probe.listen(port, '127.0.0.1', () => {
+        const address = probe.address();
+        probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : null));
+      });
+    });
+  const port = (wanted === undefined ? null : await bind(wanted)) ?? (await bind(0));
+  if (port === null) throw new TapwrightError('internal', 'no free port on 127.0.0.1 for the engine');
+  return port;
+}

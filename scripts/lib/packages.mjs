@@ -30,7 +30,12 @@ export async function ensurePackages() {
   await step('npm packages (the libraries that Tapwright is made of)', async () => {
     const { code, output } = await run(command, args, { cwd: projectDir });
     if (code !== 0) {
-      throw new SetupError(`npm ci failed:\n${tail(output, 8)}`, 'Check that the npm registry can be reached.');
+      // npm's first error lines say what is wrong; after them comes its usage text.
+      const said = output.split('\n').filter((line) => /^npm error \S/.test(line));
+      throw new SetupError(
+        `npm ci failed:\n${said.slice(0, 4).join('\n') || tail(output)}`,
+        'Check that the npm registry can be reached, and that package-lock.json is the one of this version.',
+      );
     }
   });
   return { ok: true, changed: true };

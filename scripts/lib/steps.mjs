@@ -37,7 +37,7 @@ export async function step(title, work, { out = process.stderr, now = () => perf
 }
 
 /**
- * Runs a command; resolves to `{ code, output }` with the last 4 KB of stdout and stderr together. Never throws:
+ * Runs a command; resolves to `{ code, output }` with the last 16 KB of stdout and stderr together. Never throws:
  * a command that is missing or ran past `timeoutMs` has code -1. `onLine` sees every line as it comes.
  */
 export function run(command, args, { cwd, env, timeoutMs, onLine } = {}) {
@@ -46,7 +46,7 @@ export function run(command, args, { cwd, env, timeoutMs, onLine } = {}) {
     let output = '';
     let rest = '';
     const take = (chunk) => {
-      output = (output + chunk).slice(-4096);
+      output = (output + chunk).slice(-16_384);
       if (onLine === undefined) return;
       const lines = (rest + chunk).split('\n');
       rest = lines.pop();

@@ -15,7 +15,6 @@ export const PARTS = ['packages', 'tfjs', 'temporal', 'miniwob', 'chromium'];
 /**
  * Runs the set-up. `browser`: 'no', 'find' (fetch the pages, use a Chromium that is there; failures are only told),
  * 'try' (also install one), 'need' (failures end the set-up). `only`: one part. Throws SetupError.
- * Resolves to `{ browser: { ok, reason } }`: whether the browser suites can run.
  */
 export async function setup({ browser = 'no', only = null, log = (line) => process.stderr.write(`${line}\n`) } = {}) {
   checkNode();
@@ -23,14 +22,12 @@ export async function setup({ browser = 'no', only = null, log = (line) => proce
   if (wants('packages')) await ensurePackages();
   if (wants('tfjs')) await ensureTfjs(log);
   if (wants('temporal')) await ensureTemporal();
-  const result = { ok: true, reason: browser === 'no' ? 'not asked for' : '' };
   if (only === 'miniwob' || (only === null && browser !== 'no')) {
-    await optional(ensureMiniwob, browser, result, log);
+    await optional(ensureMiniwob, browser, log);
   }
   if (only === 'chromium' || (only === null && browser !== 'no')) {
-    await optional(() => ensureChromium({ install: browser !== 'find' }), browser, result, log);
+    await optional(() => ensureChromium({ install: browser !== 'find' }), browser, log);
   }
-  return { browser: result };
 }
 
 function checkNode() {
@@ -57,13 +54,11 @@ async function ensureTfjs(log) {
     log(`tensors: the slower wasm backend will serve: ${outcome.reason} ${outcome.whatToDo ?? ''}`.trim());
 }
 
-async function optional(work, browser, result, log) {
+async function optional(work, browser, log) {
   try {
     await work();
   } catch (error) {
     if (browser === 'need' || !(error instanceof SetupError)) throw error;
-    result.ok = false;
-    result.reason = error.message.split('\n')[0];
     log(`browser suites are off: ${error.message} ${error.whatToDo}`);
   }
 }

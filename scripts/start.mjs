@@ -8,8 +8,8 @@ try {
   await setup();
   const run = ['run', join('configs', 'quickstart.yaml'), ...process.argv.slice(2)];
   const child = spawn(process.execPath, [join('bin', 'tapwright.mjs'), ...run], { cwd: projectDir, stdio: 'inherit' });
-  // A terminal sends Ctrl-C to the child as well; it cleans up and this process only waits for it.
-  process.on('SIGINT', () => {});
+  // A terminal sends Ctrl-C to the child as well (twice would mean "at once"); it cleans up and this process waits.
+  process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => {
     process.stderr.write(`tapwright did not start: ${error.message}\n`);

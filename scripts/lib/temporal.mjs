@@ -1,5 +1,5 @@
 // A Temporal server for this machine: found, downloaded by the SDK, or built with Go.
-import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
   builtTemporal,
@@ -41,8 +41,8 @@ async function download() {
       console.error(error.message);
       process.exit(1);
     });`;
-  let reason = '';
-  await step('Temporal server, try to download it (it keeps the state of every run)', async (note) => {
+  let reason = null;
+  const attempt = step('Temporal server, try to download it (it keeps the state of every run)', async () => {
     const { output } = await run(process.execPath, ['-e', program, folder], {
       cwd: projectDir,
       timeoutMs: DOWNLOAD_TIMEOUT_MS,
@@ -51,18 +51,16 @@ async function download() {
       (entry) => entry.isFile() && entry.name.startsWith('temporal'),
     );
     const path = file && join(file.parentPath, file.name);
-    if (path !== undefined && (await run(path, ['--version'])).code === 0) {
-      chmodSync(path, 0o755);
-      renameSync(path, downloadedTemporal());
-    } else {
-      reason = tail(output, 1) || 'no file came';
-      note('not reachable');
+    if (path === undefined || (await run(path, ['--version'])).code !== 0) {
+      throw new Error(tail(output, 1) || 'no file came');
     }
+    renameSync(path, downloadedTemporal());
   });
+  await attempt.catch((error) => void (reason = error.message));
   rmSync(folder, { recursive: true, force: true });
-  if (reason === '') return true;
+  if (reason === null) return true;
   writeFileSync(failed, `${reason}\nDelete this file to try the download again.\n`);
-  process.stderr.write('  the download site cannot be reached; building the server from source instead\n');
+  process.stderr.write('  the download site cannot be reached (remembered); the server is built from source instead\n');
   return false;
 }
 

@@ -1,0 +1,79 @@
+import type { Screen, TaskInstance } from '../domain/index.ts';
+import type { HistoryEntry } from './ports.ts';
+import type { Tokenizer, WordTable } from './tokenizer.ts';
+import { wordsOf } from './tokenizer.ts';
+import { ROLE_WORD, type Mark } from './vocabulary.ts';
+
+export interface PromptOptions {
+  /** How many earlier steps are shown. */
+  historySteps: number;
+  /** Longest prompt in tokens: the oldest steps go first, then the end of the screen. */
+  maxTokens?: number;
+}
+
+export interface Prompt {
+  ids: number[];
+  table: WordTable;
+  /** Ids of the words of the labels on the screen: what a decode-time mask allows. */
+  labels: number[];
+}
+
+const RESULT: Record<HistoryEntry['result'], Mark> = {
+  ok: '<ok>',
+  same: '<same>',
+  refused: '<no>',
+  unparseable: '<bad>',
+};
+
+/** One earlier step: its plan with what came of it. Its reasoning names the plan's target again, so it stays short. */
+function historyWords(entry: HistoryEntry): string[] {
+  if (entry.result === 'unparseable') return ['<bad>'];
+  return [...wordsOf(entry.plan).slice(0, 6), RESULT[entry.result]];
+}
+
+/**
+ * The planner's prompt, in words: task, what the user said (kept for the whole episode), the last steps, the previous
+ * remaining plan, then the screen, `<act>` last. The text form of facts.md, "The agent", for a text-only planner.
+ */
+export function promptWords(
+  task: TaskInstance,
+  screen: Screen,
+  history: readonly HistoryEntry[],
+  options: PromptOptions,
+): { head: string[]; steps: string[][]; screen: string[] } {
+  const said = history.flatMap((entry) => (entry.answer ? ['<said>', ...wordsOf(entry.answer)] : []));
+  const last = history.at(-1);
+  const recent = options.historySteps > 0 ? history.slice(-options.historySteps) : [];
+  const elements = (screen.outline ?? []).flatMap((e) => [
+    ROLE_WORD[e.role],
+    ...wordsOf(e.label),
+    ...wordsOf(e.value ?? '').slice(0, 6),
+    ...(e.focused ? ['focus'] : []),
+  ]);
+  return {
+    head: ['<task>', ...wordsOf(task.goal), ...said],
+    steps: recent.map(historyWords),
+    screen: ['<rem>', ...wordsOf(last?.remaining ?? '').slice(0, 4), '<app>', ...wordsOf(screen.app ?? ''), '<screen>', ...elements],
+  };
+}
+
+/** The prompt as ids. Pure. */
+export function buildPrompt(
+  tokenizer: Tokenizer,
+  task: TaskInstance,
+  screen: Screen,
+  history: readonly HistoryEntry[],
+  options: PromptOptions,
+): Prompt {
+  const max = options.maxTokens ?? 160;
+  const parts = promptWords(task, screen, history, options);
+  let steps = parts.steps;
+  const length = (): number => parts.head.length + steps.flat().length + parts.screen.length + 2;
+  while (steps.length > 0 && length() > max) steps = steps.slice(1);
+  const room = max - parts.head.length - steps.flat().length - 2;
+  const words = [...parts.head, '<hist>', ...steps.flat(), ...parts.screen.slice(0, Math.max(room, 0)), '<act>'];
+  const { ids, table } = tokenizer.encode(words);
+  const labelWords = (screen.outline ?? []).flatMap((e) => wordsOf(e.label));
+  const labels = [...new Set(tokenizer.encode(labelWords, table).ids)].sort((a, b) => a - b);
+  return { ids, table, labels };
+}

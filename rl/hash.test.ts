@@ -106,6 +106,11 @@ describe('perceptual hash (algorithms.md, 11)', () => {
     for (const alpha of [() => 0, (i: number) => i % 256]) {
       expect(hashHex(screenHash(rgba(image, alpha), vector.w, vector.h, crop, 4).hash)).toBe(vector.hash);
     }
+    // At an odd place in memory, where pixels cannot be read as whole words.
+    const plain = rgba(image, () => 255);
+    const shifted = new Uint8Array(plain.length + 1).subarray(1);
+    shifted.set(plain);
+    expect(hashHex(screenHash(shifted, vector.w, vector.h, crop, 4).hash)).toBe(vector.hash);
   });
 
   it('the cropped rows never matter: a clock does not change a state', () => {

@@ -102,6 +102,25 @@ function clip8(value: number): number {
   return value < 0 ? 0 : value > 255 ? 255 : value;
 }
 
+/** Which rows of `stride` cells differ from the row above (`starts`, as row numbers), and which of them row y equals. */
+function distinctRows(
+  cells: Uint8Array | Uint32Array,
+  stride: number,
+  from: number,
+  to: number,
+): { starts: number[]; indexOf: Int32Array } {
+  const starts = [from];
+  const indexOf = new Int32Array(to - from);
+  for (let y = from + 1; y < to; y++) {
+    let x = y * stride;
+    const end = x + stride;
+    while (x < end && cells[x] === cells[x - stride]) x++;
+    if (x < end) starts.push(y);
+    indexOf[y - from] = starts.length - 1;
+  }
+  return { starts, indexOf };
+}
+
 /**
  * Interleaved 8-bit pixels to 32 x 32 luma, row-major. `top` and `bottom` are rows left out at either edge; with 4
  * channels the fourth (alpha) is dropped. Throws `invalid_input` when the buffer does not have the stated size.
@@ -124,14 +143,18 @@ export function luma32(
   }
   const across = tableFor(width);
   const down = tableFor(rows);
+  // Most rows of a screen repeat the one above; the horizontal pass, which is most of the work, runs once for each run.
+  // Four channels are compared as whole pixels where their place in memory allows it.
+  const words = channels === 4 && pixels.byteOffset % 4 === 0;
+  const cells = words ? new Uint32Array(pixels.buffer, pixels.byteOffset, width * height) : pixels;
+  const { starts, indexOf } = distinctRows(cells, words ? width : width * channels, top, top + rows);
   // Column-major and padded to whole blocks of four rows, so that a block is written side by side.
-  const padded = (rows + 3) & ~3;
+  const padded = (starts.length + 3) & ~3;
   const columns = new Uint8Array(HASH_SIDE * padded);
   const lines = new Int32Array(4 * Math.max(width, rows));
-  const start = top * width * channels;
   for (let y = 0; y < padded; y += 4) {
-    for (let r = 0; r < 4 && y + r < rows; r++) {
-      let p = start + (y + r) * width * channels;
+    for (let r = 0; r < 4 && y + r < starts.length; r++) {
+      let p = starts[y + r]! * width * channels;
       for (let x = r; x < 4 * width; x += 4, p += channels) {
         lines[x] =
           (Math.imul(19595, pixels[p]!) + Math.imul(38470, pixels[p + 1]!) + Math.imul(7471, pixels[p + 2]!) + 32768) >>
@@ -143,7 +166,7 @@ export function luma32(
   const out = new Uint8Array(HASH_SIDE * HASH_SIDE);
   for (let i = 0; i < HASH_SIDE; i += 4) {
     for (let r = 0; r < 4; r++) {
-      for (let y = 0; y < rows; y++) lines[4 * y + r] = columns[(i + r) * padded + y]!;
+      for (let y = 0; y < rows; y++) lines[4 * y + r] = columns[(i + r) * padded + indexOf[y]!]!;
     }
     reduceFour(lines, down, out, i, HASH_SIDE);
   }

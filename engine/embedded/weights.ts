@@ -1,0 +1,107 @@
+import type { Tensor, TensorOps } from '../tensor.ts';
+import { view } from './layout.ts';
+import type { Layout } from './layout.ts';
+
+export interface LayerWeights {
+  wq: Tensor;
+  wk: Tensor;
+  /** wq and wk with each head's halves swapped and signed, so that x @ wqR is the rotary partner of x @ wq. */
+  wqR: Tensor;
+  wkR: Tensor;
+  wv: Tensor;
+  wo: Tensor;
+  w1: Tensor;
+  w2: Tensor;
+}
+
+/** One version of a model's weights, ready for the device. */
+export interface DeviceWeights {
+  layout: Layout;
+  embed: Tensor;
+  layers: LayerWeights[];
+  gain: Tensor;
+  copyQuery: Tensor | null;
+  copyKey: Tensor | null;
+  copyGate: Tensor | null;
+  /** Input tables (V x d): the token's own row, and what it adds to the next token (the learned shift). */
+  current: Float32Array;
+  previous: Float32Array;
+  /** The learned shift (d x d). */
+  shift: Float32Array;
+  dispose(): void;
+}
+
+/** Input embeddings are scaled so that the tied output logits stay small. */
+export const inputScale = (width: number): number => Math.sqrt(width);
+
+/** Uploads weights. `values` is copied: later changes to it do not show. */
+export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Array): DeviceWeights {
+  const { width: d, heads, layers, copy } = layout.config;
+  const made: Tensor[] = [];
+  const put = (data: Float32Array, shape: number[]): Tensor => {
+    const t = ops.keep(ops.tensor(data, shape));
+    made.push(t);
+    return t;
+  };
+  const param = (name: string): Tensor => {
+    const p = layout.parameters.find((each) => each.name === name)!;
+    return put(view(layout, values, name).slice(), p.shape);
+  };
+  const rotated = (name: string): Tensor => put(rotateColumns(view(layout, values, name), d, heads), [d, d]);
+  const embed = param('embed');
+  const shift = ops.tensor(view(layout, values, 'shift').slice(), [d, d]);
+  const scale = inputScale(d);
+  const current = view(layout, values, 'embed').map((x) => x * scale);
+  const product = ops.matmul(embed, shift);
+  const previous = ops.read(product).map((x) => x * scale);
+  ops.dispose(product, shift);
+  return {
+    layout,
+    embed,
+    layers: Array.from({ length: layers }, (_, i) => ({
+      wq: param(`layers.${i}.wq`),
+      wk: param(`layers.${i}.wk`),
+      wqR: rotated(`layers.${i}.wq`),
+      wkR: rotated(`layers.${i}.wk`),
+      wv: param(`layers.${i}.wv`),
+      wo: param(`layers.${i}.wo`),
+      w1: param(`layers.${i}.w1`),
+      w2: param(`layers.${i}.w2`),
+    })),
+    gain: param('gain'),
+    copyQuery: copy ? param('copy.query') : null,
+    copyKey: copy ? param('copy.key') : null,
+    copyGate: copy ? param('copy.gate') : null,
+    current,
+    previous,
+    shift: view(layout, values, 'shift').slice(),
+    dispose: () => ops.dispose(...made.splice(0)),
+  };
+}
+
+/** Column j of the result is column `partner(j)` of w times its sign: the 90 degree turn of rotary positions. */
+function rotateColumns(w: Float32Array, d: number, heads: number): Float32Array {
+  const out = new Float32Array(w.length);
+  const head = d / heads;
+  const half = head / 2;
+  for (let row = 0; row < d; row++) {
+    for (let j = 0; j < d; j++) {
+      const first = j % head < half;
+      out[row * d + j] = first ? -w[row * d + j + half]! : w[row * d + j - half]!;
+    }
+  }
+  return out;
+}
+
+/** Adds the gradient of a rotated weight to that of the weight itself: the turn's transpose. */
+export function addRotatedGradient(into: Float64Array, rotated: Float32Array, d: number, heads: number): void {
+  const head = d / heads;
+  const half = head / 2;
+  for (let row = 0; row < d; row++) {
+    for (let j = 0; j < d; j++) {
+      const first = j % head < half;
+      if (first) into[row * d + j + half]! -= rotated[row * d + j]!;
+      else into[row * d + j - half]! += rotated[row * d + j]!;
+    }
+  }
+}

@@ -63,7 +63,9 @@ export function formatIntent(intent: Intent): string {
 
 /** A response: `<reasoning> <do> <step plan> <rest> <remaining plan> <end>`. */
 export function formatPlan(plan: { reasoning: string; intent: Intent; remaining: string }): string {
-  return [plan.reasoning, '<do>', formatIntent(plan.intent), '<rest>', plan.remaining, '<end>'].filter(Boolean).join(' ');
+  return [plan.reasoning, '<do>', formatIntent(plan.intent), '<rest>', plan.remaining, '<end>']
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** Reads a response. The plan and its two marks are required, in order and once; `<end>` may have been cut off. */

@@ -24,6 +24,8 @@ export interface HistoryEntry {
 
 export interface Opened {
   lease: Lease;
+  /** The goal in the device's own words, when only the device knew it. */
+  goal?: string;
   screen: Screen;
   truth: Truth | null;
 }

@@ -53,7 +53,14 @@ export function promptWords(
   return {
     head: ['<task>', ...wordsOf(task.goal), ...said],
     steps: recent.map(historyWords),
-    screen: ['<rem>', ...wordsOf(last?.remaining ?? '').slice(0, 4), '<app>', ...wordsOf(screen.app ?? ''), '<screen>', ...elements],
+    screen: [
+      '<rem>',
+      ...wordsOf(last?.remaining ?? '').slice(0, 4),
+      '<app>',
+      ...wordsOf(screen.app ?? ''),
+      '<screen>',
+      ...elements,
+    ],
   };
 }
 

@@ -50,7 +50,9 @@ export function createTokenizer({ words, hashed = 96 }: TokenizerOptions): Token
 
   return {
     size,
-    version: hashSeed(...list, size).toString(16).padStart(8, '0'),
+    version: hashSeed(...list, size)
+      .toString(16)
+      .padStart(8, '0'),
     end: ids.get('<end>')!,
     id: (word) => ids.get(word),
     encode(text, table = new Map()) {

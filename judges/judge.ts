@@ -13,12 +13,10 @@ import type {
 export interface JudgeMemory {
   /** Lowest ground-truth distance so far (high-water mark of progress); null before the first step. */
   best: number | null;
-  /** Keys of states seen. */
-  seen: string[];
   /** `state|action` keys that were judged fail. */
   failed: string[];
 }
-export const freshMemory = (): JudgeMemory => ({ best: null, seen: [], failed: [] });
+export const freshMemory = (): JudgeMemory => ({ best: null, failed: [] });
 
 export interface StepEvidence {
   task: TaskInstance;

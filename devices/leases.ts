@@ -1,0 +1,140 @@
+import { TapwrightError, type Lease } from '../domain/index.ts';
+
+export interface LeaseTableOptions {
+  /** How many devices the host has. */
+  devices: number;
+  ttlMs: number;
+  /** Milliseconds; the table's only clock. */
+  now?: () => number;
+  /** How many askers may wait for a device. */
+  maxWaiting?: number;
+  /** So many failures within `failureWindowMs` put a device aside for `quarantineMs`; then one lease tries it again. */
+  failuresToQuarantine?: number;
+  failureWindowMs?: number;
+  quarantineMs?: number;
+}
+
+export interface LeaseTable {
+  /** A free device, or a place in the queue. Fails with `lease_lost` when the queue is full. */
+  acquire(holder: string): Promise<Lease>;
+  /** Extends the lease; `lease_lost` when the token is no longer the device's. */
+  renew(lease: Lease): void;
+  /** Throws `lease_lost` for a command with an old token. */
+  check(lease: Lease): void;
+  /** Idempotent. `failed`: the device failed its attempt, which counts towards quarantine. */
+  release(lease: Lease, failed?: boolean): void;
+  /** Frees what has expired; called by acquire too. Returns the freed leases. */
+  reap(): Lease[];
+  status(): { free: number; leased: number; quarantined: number; waiting: number };
+}
+
+interface Device {
+  name: string;
+  token: number;
+  holder: string | null;
+  expires: number;
+  failures: number[];
+  quarantinedUntil: number;
+}
+
+/** Leases with fencing tokens (devices.md): a device has one holder at a time, and an old token is refused. */
+export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
+  const { ttlMs, now = Date.now, maxWaiting = 10_000 } = options;
+  const { failuresToQuarantine = 3, failureWindowMs = 60_000, quarantineMs = 30_000 } = options;
+  const devices: Device[] = Array.from({ length: options.devices }, (_, i) => ({
+    name: `device-${i}`,
+    token: 0,
+    holder: null,
+    expires: 0,
+    failures: [],
+    quarantinedUntil: 0,
+  }));
+  const waiting: { holder: string; grant: (lease: Lease) => void }[] = [];
+  let wake: NodeJS.Timeout | undefined;
+
+  const find = (lease: Lease): Device | undefined => devices.find((d) => d.name === lease.device);
+  const current = (lease: Lease): Device => {
+    const device = find(lease);
+    if (!device || device.token !== lease.token || device.holder === null || device.expires <= now())
+      throw new TapwrightError(
+        'lease_lost',
+        `${lease.holder} no longer holds ${lease.device} (token ${lease.token}${device ? `, now ${device.token}` : ''}); the attempt starts again on another device.`,
+      );
+    return device;
+  };
+
+  const give = (device: Device, holder: string): Lease => {
+    device.token++;
+    device.holder = holder;
+    device.expires = now() + ttlMs;
+    return { device: device.name, holder, token: device.token, ttlMs };
+  };
+  const free = (): Device | undefined => {
+    const time = now();
+    const candidates = devices.filter((d) => d.holder === null && d.quarantinedUntil <= time);
+    // The device used least comes first, so that work and wear spread.
+    return candidates.reduce<Device | undefined>((best, d) => (!best || d.token < best.token ? d : best), undefined);
+  };
+  const reap = (): Lease[] => {
+    const expired = devices.filter((d) => d.holder !== null && d.expires <= now());
+    return expired.map((d) => {
+      const lease = { device: d.name, holder: d.holder!, token: d.token, ttlMs };
+      d.holder = null;
+      return lease;
+    });
+  };
+  const serve = (): void => {
+    reap();
+    while (waiting.length > 0) {
+      const device = free();
+      if (!device) break;
+      const next = waiting.shift()!;
+      next.grant(give(device, next.holder));
+    }
+    clearTimeout(wake);
+    wake = undefined;
+    if (waiting.length === 0) return;
+    // Nobody may release what makes the next device free: an expiry or the end of a quarantine.
+    const times = devices.map((d) => (d.holder !== null ? d.expires : d.quarantinedUntil));
+    wake = setTimeout(serve, Math.max(1, Math.min(...times) - now()));
+    wake.unref();
+  };
+
+  return {
+    acquire(holder) {
+      if (waiting.length >= maxWaiting)
+        return Promise.reject(
+          new TapwrightError('lease_lost', `${maxWaiting} attempts wait for ${devices.length} devices; add devices.`),
+        );
+      return new Promise((grant) => {
+        waiting.push({ holder, grant });
+        serve();
+      });
+    },
+    renew(lease) {
+      current(lease).expires = now() + ttlMs;
+    },
+    check: (lease) => void current(lease),
+    release(lease, failed = false) {
+      const device = find(lease);
+      if (!device || device.token !== lease.token || device.holder === null) return;
+      device.holder = null;
+      const time = now();
+      // One clean attempt after a quarantine re-admits the device: what was held against it is forgotten.
+      device.failures = failed ? [...device.failures.filter((f) => f > time - failureWindowMs), time] : [];
+      if (device.failures.length >= failuresToQuarantine) {
+        device.quarantinedUntil = time + quarantineMs;
+        // Half-open: a single further failure sends it back.
+        device.failures = device.failures.slice(-(failuresToQuarantine - 1));
+      }
+      serve();
+    },
+    reap,
+    status() {
+      const time = now();
+      const leased = devices.filter((d) => d.holder !== null).length;
+      const quarantined = devices.filter((d) => d.holder === null && d.quarantinedUntil > time).length;
+      return { free: devices.length - leased - quarantined, leased, quarantined, waiting: waiting.length };
+    },
+  };
+}

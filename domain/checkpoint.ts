@@ -4,6 +4,8 @@ export interface Checkpoint {
   version: 1;
   run: string;
   stage: 'sft' | 'warmup' | 'train';
+  /** SFT chunks done. */
+  sftChunks: number;
   /** Policy updates done; 0 after SFT and during warm-up. */
   update: number;
   /** Critic warm-up updates done. */
@@ -12,7 +14,7 @@ export interface Checkpoint {
   weights: string;
   /** Sampler checkpoint of the same weights. */
   sampler: string;
-  /** Files relative to the run folder with their sha256: policy, critic, moments. */
+  /** Files relative to the run folder with their sha256: policy, critic, moments. The store fills it in. */
   files: Record<string, string>;
   /** sha256 of the resolved config. */
   config: string;

@@ -26,6 +26,7 @@ export const OWN_CLASSES = [
   'invalid_config',
   'invalid_input',
   'corrupt_checkpoint',
+  'corrupt_record',
   'determinism_broken',
   'engine_refused',
   'disk_full',

@@ -1,0 +1,107 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import type { Episode } from '../domain/episode.ts';
+import { TapwrightError } from '../domain/errors.ts';
+import type { BlobRef } from '../domain/screen.ts';
+import { canonicalBytes } from './canonical-json.ts';
+import { sha256Hex } from './files.ts';
+import type { Files } from './files.ts';
+
+const pack = promisify(gzip);
+const unpack = promisify(gunzip);
+const ENDING = '.json.gz';
+/** Largest record, unpacked: a bound on what a damaged file can make of memory. */
+const MAX_BYTES = 512 * 1024 * 1024;
+
+/** Records of attempts: canonical JSON, packed, in `episodes/<id>.json.gz`; `zcat` reads them without us. */
+export interface EpisodeStore {
+  /**
+   * Idempotent. `ref` is the hash of the canonical JSON, so equal attempts have equal refs on every machine. A second,
+   * different record of the same id (a live device does not repeat itself) is kept beside the first: whoever holds a
+   * ref gets the record it stands for. Errors: `disk_full`, `invalid_input` (not JSON, bad id).
+   */
+  put(episode: Episode): Promise<{ ref: BlobRef }>;
+  /** The first record of the id, or the one of `ref`. Errors: `not_found`, `corrupt_record`. */
+  get(id: string, ref?: BlobRef): Promise<Episode>;
+  /** Ids in order, those that begin with `prefix` (`u0012/`, `e0000/t03/`). */
+  list(prefix?: string): Promise<string[]>;
+}
+
+export function createEpisodeStore(options: { dir: string; files: Files }): EpisodeStore {
+  const { dir, files } = options;
+  const pathOf = (id: string, ref?: string): string => {
+    if (!/^[a-z]\d+\/t\d+\/a\d+$/.test(id)) {
+      throw new TapwrightError('invalid_input', `"${id}" is no episode id: they look like u0012/t07/a3`);
+    }
+    return join(dir, `${id}${ref === undefined ? '' : `.${ref.slice(7, 23)}`}${ENDING}`);
+  };
+  const read = async (path: string): Promise<Buffer | null> => {
+    let packed: Buffer;
+    try {
+      packed = await readFile(path);
+    } catch {
+      return null;
+    }
+    try {
+      return await unpack(packed, { maxOutputLength: MAX_BYTES });
+    } catch (error) {
+      throw new TapwrightError('corrupt_record', `${path} is damaged and cannot be unpacked`, { cause: error });
+    }
+  };
+  const hash = (bytes: Uint8Array): BlobRef => `sha256:${sha256Hex(bytes)}`;
+
+  return {
+    put: async (episode) => {
+      const bytes = canonicalBytes(episode);
+      const ref = hash(bytes);
+      // Level 1: most of what can be saved is outlines said twice, and the device host has better things to do.
+      const packed = await pack(bytes, { level: 1 });
+      const path = pathOf(episode.id);
+      if (await files.writeNew(path, packed)) return { ref };
+      const held = await read(path).catch(() => null);
+      if (held === null) await files.write(path, packed);
+      else if (!held.equals(bytes)) await files.write(pathOf(episode.id, ref), packed);
+      return { ref };
+    },
+    get: async (id, ref) => {
+      const path = pathOf(id);
+      let bytes = await read(path);
+      if (ref !== undefined && (bytes === null || hash(bytes) !== ref)) {
+        bytes = await read(pathOf(id, ref));
+        if (bytes !== null && hash(bytes) !== ref) {
+          throw new TapwrightError('corrupt_record', `the record of ${id} does not have the hash ${ref}`);
+        }
+      }
+      if (bytes === null) {
+        throw new TapwrightError(
+          'not_found',
+          `no record of episode ${id}${ref === undefined ? '' : ` with hash ${ref}`} in ${dir}`,
+        );
+      }
+      return JSON.parse(bytes.toString('utf8')) as Episode;
+    },
+    list: async (prefix = '') => {
+      // Only folders that can hold the prefix are looked into: a long run has tens of thousands of records.
+      const ids: string[] = [];
+      for (const batch of await names(dir)) {
+        if (!fits(`${batch}/`, prefix)) continue;
+        for (const draw of await names(join(dir, batch))) {
+          if (!fits(`${batch}/${draw}/`, prefix)) continue;
+          for (const file of await names(join(dir, batch, draw))) {
+            const id = `${batch}/${draw}/${file.slice(0, -ENDING.length)}`;
+            if (/^a\d+\.json\.gz$/.test(file) && id.startsWith(prefix)) ids.push(id);
+          }
+        }
+      }
+      return ids.sort();
+    },
+  };
+}
+
+const fits = (path: string, prefix: string): boolean => path.startsWith(prefix) || prefix.startsWith(path);
+
+async function names(dir: string): Promise<string[]> {
+  return readdir(dir).catch(() => []);
+}

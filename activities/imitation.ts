@@ -1,15 +1,9 @@
+import type { DemonstrationRow } from '../agent/demonstrate.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { createRandom } from '../rl/random.ts';
 import type { Metrics } from './api.ts';
 import { plainDatum } from './datums.ts';
 import type { PolicyTrainer } from './policy-trainer.ts';
-
-/** One demonstrated planner step, as token ids. */
-export interface DemoRow {
-  prompt: number[];
-  response: number[];
-  allowed: number[] | null;
-}
 
 /** Rows of optimiser step `step` (0-based): each epoch is a shuffle of its own, so every row comes once an epoch. */
 export function sftBatch(rows: number, batch: number, step: number, seed: number): number[] {
@@ -38,7 +32,7 @@ function order(rows: number, epoch: number, seed: number): number[] {
 
 /** Optimiser steps `from`..`to`-1 of SFT: cross-entropy of the response tokens, learning rate falling to 0. */
 export async function imitate(
-  rows: DemoRow[],
+  rows: DemonstrationRow[],
   config: RunConfig,
   trainer: PolicyTrainer,
   from: number,

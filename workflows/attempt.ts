@@ -1,4 +1,4 @@
-import { executeChild } from '@temporalio/workflow';
+import { executeChild, sleep } from '@temporalio/workflow';
 import { masks } from '../domain/errors.ts';
 import type { EpisodeResult, EpisodeSpec } from '../domain/index.ts';
 import { episodeId } from '../domain/episode.ts';
@@ -10,6 +10,10 @@ import { episodeActivities, hostActivities } from './proxies.ts';
 import type { episode } from './episode.ts';
 import type { Site } from './types.ts';
 
+/** An engine that is away is waited for about this long before its attempts count as masked. */
+const ENGINE_OUTAGE_TRIES = 80;
+const ENGINE_OUTAGE_WAIT = '15s';
+
 /** The ports of a batch on Temporal: draws go round the hosts, and a retry goes to the next host. */
 export function temporalPorts(site: Site, config: RunConfig): BatchPorts {
   const hostOf = (spec: EpisodeSpec): string => site.hosts[(spec.key.draw + spec.infraTry) % site.hosts.length]!;
@@ -17,15 +21,21 @@ export function temporalPorts(site: Site, config: RunConfig): BatchPorts {
     tasks: (request) => hostActivities(site, site.hosts[0]!).tasks(request),
     attempt: async (spec) => {
       const host = hostOf(spec);
-      try {
-        if (config.rollout.grain === 'episode') return await episodeActivities(site, host, config).runEpisode(spec);
-        return await executeChild<typeof episode>('episode', {
-          workflowId: episodeWorkflowId(spec.key, spec.infraTry),
-          args: [{ spec, config, site, host }],
-          workflowRunTimeout: 2 * config.rollout.deadlineMs + 600_000,
-        });
-      } catch (error) {
-        return maskedOrThrow(spec, error);
+      for (let outage = 0; ; outage++) {
+        try {
+          if (config.rollout.grain === 'episode') return await episodeActivities(site, host, config).runEpisode(spec);
+          const result = await executeChild<typeof episode>('episode', {
+            workflowId: episodeWorkflowId(spec.key, spec.infraTry),
+            args: [{ spec, config, site, host }],
+            workflowRunTimeout: 2 * config.rollout.deadlineMs + 600_000,
+          });
+          // A whole attempt waits for an engine by its activity's retries; one of many steps starts again here.
+          const away = result.kind === 'masked' && result.failure === 'engine_unavailable';
+          if (!away || outage >= ENGINE_OUTAGE_TRIES) return result;
+          await sleep(ENGINE_OUTAGE_WAIT);
+        } catch (error) {
+          return maskedOrThrow(spec, error);
+        }
       }
     },
   };

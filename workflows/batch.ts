@@ -1,6 +1,6 @@
 import type { EpisodeKey, EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
 import type { RunConfig } from '../configs/schema.ts';
-import type { TaskRequest } from '../activities/api.ts';
+import type { EvaluationBatch, TaskRequest } from '../activities/api.ts';
 import { EVALUATION_SEED, evaluationDraw, taskIndex } from './ids.ts';
 import type { EvaluationInput } from './types.ts';
 
@@ -113,11 +113,8 @@ export async function collectBatch(
 }
 
 /** All attempts of an evaluation, cell by cell: one attempt an instance, the same instances for every run. */
-export async function collectEvaluation(
-  ports: BatchPorts,
-  input: EvaluationInput,
-): Promise<{ split: EvaluationCellRequest['split']; results: EpisodeResult[] }[]> {
-  const cells: EvaluationCellRequest[] = [];
+export async function collectEvaluation(ports: BatchPorts, input: EvaluationInput): Promise<EvaluationBatch[]> {
+  const cells: EvaluationBatch[] = [];
   const options = {
     limit: input.config.workflow.maxConcurrentEpisodes,
     infraRetries: input.config.rollout.infraRetries,
@@ -125,7 +122,7 @@ export async function collectEvaluation(
   for (const split of ['validation', 'heldout-params', 'heldout-skin', 'train'] as const) {
     const n = input.instances[split] ?? 0;
     if (n === 0) continue;
-    const results: EpisodeResult[] = [];
+    const cell: EvaluationBatch = { split, tasks: [], results: [] };
     // Windows bound the size of one answer of `tasks`, not the concurrency.
     for (let from = 0; from < n; from += TASK_WINDOW) {
       const indices = Array.from({ length: Math.min(TASK_WINDOW, n - from) }, (_, i) => from + i);
@@ -147,14 +144,11 @@ export async function collectEvaluation(
         };
         return episodeSpec(input.config, key, task, input.policy.sampler, EVALUATION_SEED);
       });
-      results.push(...(await rollOut(ports, specs, options)));
+      cell.tasks.push(...tasks.map((task) => task.id));
+      cell.results.push(...(await rollOut(ports, specs, options)));
     }
-    cells.push({ split, results });
+    cells.push(cell);
   }
   return cells;
 }
 const TASK_WINDOW = 400;
-interface EvaluationCellRequest {
-  split: 'validation' | 'heldout-params' | 'heldout-skin' | 'train';
-  results: EpisodeResult[];
-}

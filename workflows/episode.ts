@@ -1,7 +1,10 @@
 import { CancellationScope } from '@temporalio/workflow';
+import { runEpisode } from '../agent/loop.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import type { EpisodePorts } from '../agent/ports.ts';
 import type { EpisodeResult, EpisodeSpec } from '../domain/index.ts';
+import { episodeId } from '../domain/episode.ts';
+import { masks } from '../domain/errors.ts';
 import { fatal } from './fatal.ts';
 import { fromFailure } from './failures.ts';
 import { judgeActivities, stepActivities } from './proxies.ts';
@@ -14,9 +17,40 @@ export interface EpisodeInput {
   host: string;
 }
 
+/** The ports of agent/ports.ts as activities; their failures as the loop knows them. */
+function activityPorts(input: EpisodeInput): EpisodePorts {
+  const device = stepActivities(input.site, input.host, input.config);
+  const judge = judgeActivities(input.site, input.host, input.config);
+  const known = async <T>(call: Promise<T>): Promise<T> => {
+    try {
+      return await call;
+    } catch (error) {
+      throw fromFailure(error);
+    }
+  };
+  return {
+    open: (spec) => known(device.openEpisode(spec)),
+    step: (request) => known(device.stepEpisode(request)),
+    judgeStep: (spec, evidence, memory) => known(judge.judgeStep(spec, evidence, memory)),
+    judgeOutcome: (spec, evidence) => known(judge.judgeOutcome(spec, evidence)),
+    // The device comes back whatever happens to the attempt.
+    close: (spec, lease) => CancellationScope.nonCancellable(() => known(judge.closeEpisode(spec, lease))),
+  };
+}
+
 /** Grain `step`: the episode loop of agent/loop.ts with each port an activity on the device host (design.md, 3). */
 export async function episode(input: EpisodeInput): Promise<EpisodeResult> {
   return fatal(async () => {
-    throw new Error('soon');
+    let step: number | null = null;
+    const ports = activityPorts(input);
+    const counted: EpisodePorts = { ...ports, step: (request) => ((step = request.t), ports.step(request)) };
+    try {
+      const record = await runEpisode(input.spec, counted);
+      return await judgeActivities(input.site, input.host, input.config).recordEpisode(record);
+    } catch (error) {
+      const failure = fromFailure(error);
+      if (!masks(failure.code)) throw failure;
+      return { kind: 'masked', id: episodeId(input.spec.key), failure: failure.code, message: failure.message, step };
+    }
   });
 }

@@ -1,0 +1,168 @@
+import { demonstrate } from '../agent/demonstrate.ts';
+import type { DemonstrationRow } from '../agent/demonstrate.ts';
+import { createGrounderRouter } from '../agent/grounder.ts';
+import { runEpisode } from '../agent/loop.ts';
+import { createPlanner } from '../agent/planner.ts';
+import { createTokenizer } from '../agent/tokenizer.ts';
+import { createRuleUser } from '../agent/user.ts';
+import { createLeaseTable } from '../devices/leases.ts';
+import type { LeaseTable } from '../devices/leases.ts';
+import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
+import { episodeId } from '../domain/episode.ts';
+import type { DenseVerdict, Episode, EpisodeResult, EpisodeSpec } from '../domain/index.ts';
+import type { EpisodePorts } from '../agent/ports.ts';
+import { createRuleJudge, judgeFault } from '../judges/rule.ts';
+import { hashSeed } from '../rl/random.ts';
+import { openRun } from '../store/index.ts';
+import { taskIndex } from '../workflows/ids.ts';
+import type { DeviceActivities } from './api.ts';
+import { createDirectPorts } from './episode-ports.ts';
+import { asActivity, cancellation } from './heartbeat.ts';
+import { remember } from './remember.ts';
+import { createRooms } from './rooms.ts';
+import { createSampler } from './sampler.ts';
+
+export interface DeviceOptions {
+  home: string;
+  /** URL of the engine; null: the one of each run's config. */
+  engineUrl: string | null;
+}
+
+/** Activities of a device host. */
+export async function createDeviceActivities(
+  options: DeviceOptions,
+): Promise<{ activities: DeviceActivities; close: () => Promise<void> }> {
+  const rooms = createRooms();
+  const grounder = createGrounderRouter();
+  const user = createRuleUser();
+  const folder = remember((run: string) => openRun(options.home, run));
+
+  /** A run's planner speaks the words of the suite it is trained on, wherever it is evaluated. */
+  const agent = remember(async (run: string) => {
+    const { config } = await folder(run);
+    const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite)).vocabulary() });
+    const engine = await createSampler(config, options.engineUrl);
+    const planner = createPlanner({ engine, tokenizer, historySteps: config.agent.historySteps });
+    return { config, tokenizer, planner };
+  });
+
+  /** The host's devices are shared by all runs; how many there are is said by the first of them. */
+  let leases: LeaseTable | null = null;
+  const ports = remember(async (where: string): Promise<EpisodePorts> => {
+    const [run, suite] = JSON.parse(where) as [string, string];
+    const { config, planner } = await agent(run);
+    const { blobs } = await folder(run);
+    leases ??= createLeaseTable({ devices: config.devices.count, ttlMs: config.devices.leaseTtlMs });
+    return createDirectPorts({
+      backend: await rooms.backend(await rooms.suite(suite)),
+      leases,
+      planner,
+      grounder,
+      user,
+      judge: createRuleJudge(),
+      pixels: (png) => blobs.put(png),
+      judgeFault,
+    });
+  });
+  const portsOf = (spec: EpisodeSpec): Promise<EpisodePorts> => ports(JSON.stringify([spec.key.run, spec.task.suite]));
+
+  const record = async (episode: Episode): Promise<EpisodeResult> => {
+    const { ref } = await (await folder(episode.key.run)).episodes.put(episode);
+    const dense: Record<DenseVerdict, number> = { success: 0, fail: 0, overcomplete: 0 };
+    for (const step of episode.steps) dense[step.dense] += 1;
+    return { kind: 'finished', id: episode.id, ref, outcome: episode.outcome, steps: episode.steps.length, dense };
+  };
+
+  const activities: DeviceActivities = {
+    tasks: asActivity(async ({ suite, split, seed, indices }) => {
+      const source = await rooms.suite(suite);
+      if (!source.splits.includes(split)) {
+        throw new TapwrightError(
+          'invalid_config',
+          `suite ${suite} has no split ${split}: it has ${source.splits.join(', ')} (see evaluation.instances)`,
+        );
+      }
+      return indices.map((index) => source.instance(split, seed, index));
+    }),
+
+    demonstrate: asActivity(async ({ run, from, to }) => {
+      const { config, tokenizer } = await agent(run);
+      const { seed, sft } = config;
+      const suite = await rooms.suite(config.suite);
+      const backend = await rooms.backend(suite);
+      const rows: DemonstrationRow[] = [];
+      for (let draw = from; draw < to; draw++) {
+        const task = suite.instance('train', seed, taskIndex('demo', 0, draw));
+        const key = { run, phase: 'demo' as const, update: 0, draw, attempt: 0 };
+        const handle = await backend.open({ task, key, seed, faults: {}, infraTry: 0, pixels: null });
+        try {
+          const made = await demonstrate({
+            handle,
+            task,
+            tokenizer,
+            user,
+            noise: sft.noise,
+            labelMask: config.agent.labelMask,
+            historySteps: config.agent.historySteps,
+            seed: hashSeed(seed, 'demo', draw),
+            maxSteps: task.stepBudget,
+          });
+          // What the planner could not write in full would teach it to be cut off.
+          rows.push(...made.filter((row) => row.response.length <= config.agent.maxTokens));
+        } finally {
+          await handle.close();
+        }
+        cancellation()?.throwIfAborted();
+        // The host goes on hearing of other work.
+        if (draw % 8 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      const { blobs } = await folder(run);
+      const ref = await blobs.put(Buffer.from(JSON.stringify(rows)));
+      return { ref, demonstrations: to - from, rows: rows.length };
+    }),
+
+    runEpisode: asActivity(async (spec) => {
+      let step: number | null = null;
+      try {
+        const direct = await portsOf(spec);
+        const counted: EpisodePorts = { ...direct, step: (request) => ((step = request.t), direct.step(request)) };
+        return await record(await withDeadline(runEpisode(spec, counted), spec.deadlineMs));
+      } catch (error) {
+        if (cancellation()?.aborted === true) throw error;
+        const failure = asTapwrightError(error);
+        // An engine comes back: the attempt is made again, whole, by its retries. What is ours stops the run.
+        if (!masks(failure.code) || failure.code === 'engine_unavailable') throw failure;
+        return { kind: 'masked', id: episodeId(spec.key), failure: failure.code, message: failure.message, step };
+      }
+    }),
+
+    openEpisode: asActivity(async (spec) => (await portsOf(spec)).open(spec)),
+    stepEpisode: asActivity(async (request) => (await portsOf(request.spec)).step(request)),
+    judgeStep: asActivity(async (spec, evidence, memory) => (await portsOf(spec)).judgeStep(spec, evidence, memory)),
+    judgeOutcome: asActivity(async (spec, evidence) => (await portsOf(spec)).judgeOutcome(spec, evidence)),
+    closeEpisode: asActivity(async (spec, lease) => (await portsOf(spec)).close(spec, lease)),
+    recordEpisode: asActivity(record),
+  };
+  return { activities, close: () => rooms.close() };
+}
+
+/** The work, or `deadline` after so many milliseconds; a cancelled activity ends at once. */
+async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+  const signal = cancellation();
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort = (): void => {};
+  const end = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new TapwrightError('deadline', `the attempt was not done after ${deadlineMs} ms`));
+    }, deadlineMs);
+    onAbort = () => reject(signal?.reason as Error);
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, end]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}

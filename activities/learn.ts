@@ -1,0 +1,252 @@
+import { join } from 'node:path';
+import type { DemonstrationRow } from '../agent/demonstrate.ts';
+import { createTokenizer } from '../agent/tokenizer.ts';
+import type { RunConfig } from '../configs/schema.ts';
+import { TapwrightError } from '../domain/errors.ts';
+import type { Checkpoint, Episode, EpisodeResult } from '../domain/index.ts';
+import { learningRateAt } from '../rl/schedule.ts';
+import { checkpointIndex, configHash, openRun } from '../store/index.ts';
+import type { MetricsRow, RunFolder } from '../store/index.ts';
+import type { LearnActivities, Metrics, PolicyRef, Progress } from './api.ts';
+import { evaluationCell, rolloutMetrics } from './batch-metrics.ts';
+import { createLearnerCritic } from './critic.ts';
+import { createTrainingEngine } from './engine.ts';
+import type { LearnerEngine } from './engine.ts';
+import { asActivity, beat } from './heartbeat.ts';
+import { imitate } from './imitation.ts';
+import { learnFromBatch } from './learner.ts';
+import { createPolicyTrainer } from './policy-trainer.ts';
+import type { PolicyTrainer, SavedPolicy } from './policy-trainer.ts';
+import { remember } from './remember.ts';
+import { createRooms } from './rooms.ts';
+
+export interface LearnOptions {
+  home: string;
+  /** URL of the engine; null: the one of each run's config. */
+  engineUrl: string | null;
+}
+
+interface Learner {
+  folder: RunFolder;
+  config: RunConfig;
+  engine: LearnerEngine;
+  trainer: PolicyTrainer;
+}
+
+const CRITIC_FILE = 'critic.safetensors';
+
+/**
+ * Activities of the learner. Every one is idempotent: what was committed is returned, what was not is done again from the
+ * checkpoint before it, with the same bytes (design.md, 4).
+ */
+export async function createLearnActivities(
+  options: LearnOptions,
+): Promise<{ activities: LearnActivities; close: () => Promise<void> }> {
+  const rooms = createRooms();
+  const learners = remember(async (run: string): Promise<Learner> => {
+    const folder = await openRun(options.home, run);
+    const { config } = folder;
+    const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite)).vocabulary() });
+    const engine = await createTrainingEngine({ ...options, config, tokenizer });
+    return { folder, config, engine, trainer: createPolicyTrainer({ engine: engine.training, beat }) };
+  });
+
+  const activities: LearnActivities = {
+    openRun: asActivity(async (run) => {
+      const { folder, engine } = await learners(run);
+      await folder.updateHeader({ engine: await engine.describe() });
+      return progressOf(folder);
+    }),
+
+    sftChunk: asActivity(async ({ run, chunk, demos }) => {
+      const learner = await learners(run);
+      const { folder, config, trainer } = learner;
+      const done = chunk + 1;
+      const held = await folder.checkpoints.get('sft', done);
+      if (held !== null) return { policy: refOf(held), metrics: await metricsOf(folder, 'sft', done) };
+      const previous = chunk === 0 ? null : await required(folder, 'sft', chunk);
+      await trainer.at(previous);
+      const rows = (await Promise.all(demos.map(async ({ ref }) => readRows(folder, ref)))).flat();
+      const from = chunk * config.sft.chunk;
+      const to = Math.min(config.sft.steps, from + config.sft.chunk);
+      const metrics = rows.length === 0 ? {} : await imitate(rows, config, trainer, from, to);
+      const saved = await trainer.save(`${run}-sft-${done}`);
+      await appendMetrics(folder, 'sft', done, metrics);
+      const checkpoint = await commit(learner, { stage: 'sft', sftChunks: done, warmup: 0, update: 0 }, saved, {});
+      return { policy: refOf(checkpoint), metrics };
+    }),
+
+    learn: asActivity(async ({ run, phase, update, results }) => {
+      const learner = await learners(run);
+      const { folder, config, trainer, engine } = learner;
+      const held = await folder.checkpoints.get(phase, update);
+      if (held !== null) {
+        return { kind: 'done', policy: refOf(held), metrics: await metricsOf(folder, phase, update) };
+      }
+      const previous = await before(folder, phase, update);
+      const episodes = await readEpisodes(folder, results);
+      const warmup = phase === 'warmup';
+      if (!warmup) await trainer.at(previous);
+      const critic = await createLearnerCritic({
+        config,
+        hidden: engine.hiddenSize(episodes),
+        state: await criticState(folder, previous),
+      });
+      try {
+        const summary = rolloutMetrics(results, config.rewards);
+        const learned = await learnFromBatch({
+          config,
+          episodes,
+          critic,
+          trainer: warmup ? null : trainer,
+          learningRate: learningRateAt(update - 1, {
+            learningRate: config.learn.learningRate,
+            warmup: config.learn.learningRateWarmup,
+            updates: config.learn.updates,
+            end: config.learn.learningRateEnd,
+          }),
+          seedPath: [config.seed, phase, update],
+        });
+        if (learned === null) {
+          const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked`;
+          process.stderr.write(`${run}: ${phase} ${update} skipped: ${reason}\n`);
+          return { kind: 'skipped', reason, metrics: summary };
+        }
+        const saved = warmup ? previous : await trainer.save(`${run}-u${String(update).padStart(4, '0')}`);
+        const metrics: Metrics = { ...learned, ...summary };
+        if (warmup) metrics['warmup/policy_unchanged'] = (await engine.unchanged(previous)) ? 1 : 0;
+        await appendMetrics(folder, phase, update, metrics);
+        const at = warmup
+          ? { stage: phase, sftChunks: previous.sftChunks, warmup: update, update: 0 }
+          : { stage: phase, sftChunks: previous.sftChunks, warmup: previous.warmup, update };
+        const checkpoint = await commit(learner, at, saved, { [CRITIC_FILE]: critic.save() });
+        return { kind: 'done', policy: refOf(checkpoint), metrics };
+      } finally {
+        critic.dispose();
+      }
+    }),
+
+    recordEvaluation: asActivity(async ({ run, policy, suite, cells }) => {
+      const { folder } = await learners(run);
+      const rows = cells.map(({ split, results }) => evaluationCell(suite, split, results));
+      await folder.addResults(
+        rows.map((row, i) => ({
+          policy: policy.stage === 'train' ? 'rl' : 'sft',
+          checkpoint: `${policy.stage}-${policy.index}`,
+          suite,
+          split: row.split,
+          n: row.n,
+          successes: row.success,
+          masked: row.masked,
+          outcomes: row.outcomes,
+          perTask: row.wins.map((win, j) => ({ task: cells[i]!.tasks[j]!, success: win === null ? null : win === 1 })),
+        })),
+      );
+      return rows;
+    }),
+
+    report: asActivity(async (run) => {
+      const { folder } = await learners(run);
+      return { path: join(folder.dir, 'report.html'), digest: await folder.digest() };
+    }),
+  };
+  return { activities, close: () => rooms.close() };
+}
+
+const refOf = (checkpoint: Checkpoint): PolicyRef => ({
+  stage: checkpoint.stage,
+  index: checkpointIndex(checkpoint),
+  sampler: checkpoint.sampler,
+});
+
+/** Where a run stands, from its newest whole checkpoint and its results. */
+async function progressOf(folder: RunFolder): Promise<Progress> {
+  const latest = await folder.checkpoints.latest();
+  const { cells } = await folder.results();
+  const evaluations = new Map<number, Progress['evaluations'][number]['cells']>();
+  for (const cell of cells) {
+    const [stage, k] = cell.checkpoint.split('-');
+    if (cell.suite !== folder.config.suite || (stage !== 'sft' && stage !== 'train')) continue;
+    const update = stage === 'train' ? Number(k) : 0;
+    const { suite, split, n, masked } = cell;
+    const row = { suite, split, n, success: cell.successes, masked, outcomes: { ...cell.outcomes } };
+    evaluations.set(update, [...(evaluations.get(update) ?? []), row]);
+  }
+  return {
+    sftChunks: latest?.sftChunks ?? 0,
+    warmups: latest?.warmup ?? 0,
+    updates: latest?.update ?? 0,
+    policy: latest === null ? null : refOf(latest),
+    evaluations: [...evaluations].map(([update, rows]) => ({ update, cells: rows })),
+  };
+}
+
+/** The checkpoint that an update starts from. */
+async function before(folder: RunFolder, phase: 'warmup' | 'train', update: number): Promise<Checkpoint> {
+  if (update > 1) return required(folder, phase, update - 1);
+  const all = await folder.checkpoints.list();
+  const last = all.filter(({ stage }) => (phase === 'warmup' ? stage === 'sft' : stage !== 'train')).at(-1);
+  return required(folder, last?.stage ?? 'sft', last?.k ?? 0);
+}
+
+async function required(folder: RunFolder, stage: Checkpoint['stage'], k: number): Promise<Checkpoint> {
+  const checkpoint = await folder.checkpoints.get(stage, k);
+  if (checkpoint !== null) return checkpoint;
+  throw new TapwrightError(
+    'corrupt_checkpoint',
+    `checkpoint ${stage}-${k} of run ${folder.id} is missing or not whole, so its successor cannot be made: stop the run and resume it with the same --id; it goes on from the newest whole one`,
+  );
+}
+
+async function commit(
+  learner: Learner,
+  at: Pick<Checkpoint, 'stage' | 'sftChunks' | 'warmup' | 'update'>,
+  saved: SavedPolicy,
+  files: Record<string, Uint8Array>,
+): Promise<Checkpoint> {
+  const { folder, config, engine } = learner;
+  const manifest = {
+    version: 1 as const,
+    run: folder.id,
+    ...at,
+    weights: saved.weights,
+    sampler: saved.sampler,
+    config: configHash(config),
+    producer: await engine.producer(),
+  };
+  return folder.checkpoints.commit(manifest, files, engine.filesOf(saved));
+}
+
+async function criticState(folder: RunFolder, previous: Checkpoint): Promise<Uint8Array | null> {
+  return previous.stage === 'sft' ? null : folder.checkpoints.read(previous, CRITIC_FILE);
+}
+
+/** Records of the finished attempts, in the order of the results. */
+async function readEpisodes(folder: RunFolder, results: readonly EpisodeResult[]): Promise<Episode[]> {
+  const finished = results.filter((result) => result.kind === 'finished');
+  return Promise.all(finished.map((result) => folder.episodes.get(result.id, result.ref as `sha256:${string}`)));
+}
+
+async function readRows(folder: RunFolder, ref: `sha256:${string}`): Promise<DemonstrationRow[]> {
+  const bytes = await folder.blobs.get(ref);
+  beat();
+  return JSON.parse(Buffer.from(bytes).toString('utf8')) as DemonstrationRow[];
+}
+
+async function appendMetrics(
+  folder: RunFolder,
+  stage: MetricsRow['stage'],
+  update: number,
+  metrics: Metrics,
+): Promise<void> {
+  await folder.metrics.append({ ...metrics, stage, update } as MetricsRow);
+}
+
+async function metricsOf(folder: RunFolder, stage: MetricsRow['stage'], update: number): Promise<Metrics> {
+  const row = (await folder.metrics.read()).find((other) => other.stage === stage && other.update === update);
+  if (row === undefined) return {};
+  const { stage: _stage, update: _update, ...metrics } = row;
+  return metrics as Metrics;
+}
+
+const episodeGroup = (results: readonly EpisodeResult[]): string => results[0]?.id.split('/')[0] ?? 'an empty batch';

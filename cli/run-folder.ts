@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { loadConfig } from '../configs/load.ts';
+import type { RunConfig } from '../configs/schema.ts';
+import { TapwrightError } from '../domain/errors.ts';
+import type { PolicyRef } from '../activities/api.ts';
+import { checkpointIndex, createRun, openRun } from '../store/index.ts';
+import { settings } from '../workers/settings.ts';
+
+export interface OpenedRun {
+  id: string;
+  config: RunConfig;
+  /** The run's folder. */
+  folder: string;
+  /** It was there before. */
+  resumed: boolean;
+  /** Newest policy; null before the first checkpoint. */
+  policy: PolicyRef | null;
+}
+
+/**
+ * Makes or reopens the folder of a run. With a config the folder's own must be equal to it; without one the run must
+ * exist. The default id is the config's name with the first digits of its content, so the same config is the same run.
+ */
+export async function openRunFolder(
+  options: { configPath: string; sets: string[]; id?: string } | { id: string },
+): Promise<OpenedRun> {
+  const { home } = settings();
+  if (!('configPath' in options)) {
+    const run = await openRun(home, options.id);
+    return described(run.id, run.config, run.dir, true, await run.checkpoints.latest());
+  }
+  const config = await loadConfig(options.configPath, options.sets);
+  const id = options.id ?? `${config.name}-${fingerprint(config)}`;
+  const existing = await openRun(home, id).catch((error: unknown) => {
+    if (error instanceof TapwrightError && error.code === 'not_found') return null;
+    throw error;
+  });
+  const run = await createRun(home, id, config, await header());
+  return described(id, config, run.dir, existing !== null, await run.checkpoints.latest());
+}
+
+function described(
+  id: string,
+  config: RunConfig,
+  folder: string,
+  resumed: boolean,
+  latest: Awaited<ReturnType<Awaited<ReturnType<typeof openRun>>['checkpoints']['latest']>>,
+): OpenedRun {
+  const policy =
+    latest === null ? null : { stage: latest.stage, index: checkpointIndex(latest), sampler: latest.sampler };
+  return { id, config, folder, resumed, policy };
+}
+
+const fingerprint = (config: RunConfig): string =>
+  createHash('sha256').update(JSON.stringify(config)).digest('hex').slice(0, 6);
+
+/** What a run says of the machine it began on. */
+async function header(): Promise<Record<string, unknown>> {
+  const own = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+  return {
+    tapwright: own.version,
+    node: process.version,
+    platform: `${process.platform}-${process.arch}`,
+    cpu: cpus()[0]?.model ?? 'unknown',
+  };
+}

@@ -1,0 +1,28 @@
+/** Rows of one tile of a forward or backward pass: enough to fill the matrix products, few enough for the cache. */
+export const TILE_ROWS = 64;
+const BUCKET = 16;
+
+/**
+ * The padded length of a row of `length` tokens: the next multiple of 16. It depends on that row alone, because the
+ * padded length decides the last bits of the result.
+ */
+export const bucketLength = (length: number): number => Math.max(BUCKET, Math.ceil(length / BUCKET) * BUCKET);
+
+/** Rows left-padded with -1 to `length`. */
+export function leftPad(rows: readonly (readonly number[])[], length: number): Int32Array {
+  const out = new Int32Array(rows.length * length).fill(-1);
+  rows.forEach((row, i) => out.set(row, i * length + length - row.length));
+  return out;
+}
+
+/** Places of the rows by bucket length, in ascending order of length; inside a bucket in their own order. */
+export function byBucket(lengths: readonly number[]): { length: number; places: number[] }[] {
+  const groups = new Map<number, number[]>();
+  lengths.forEach((n, i) => {
+    const length = bucketLength(n);
+    const group = groups.get(length);
+    if (group === undefined) groups.set(length, [i]);
+    else group.push(i);
+  });
+  return [...groups].sort(([a], [b]) => a - b).map(([length, places]) => ({ length, places }));
+}

@@ -66,7 +66,7 @@ export function decodeSafetensors(bytes: Uint8Array, where: string): StoredTenso
     }
     expected = to;
     // A copy: the view may be unaligned.
-    tensors.set(name, { shape, data: new Float32Array(data.slice(from, to).buffer) });
+    tensors.set(name, { shape, data: new Float32Array(new Uint8Array(data.subarray(from, to)).buffer) });
   }
   if (expected !== data.length) throw wrong(`${data.length - expected} bytes are left over`);
   return { tensors, metadata: (header['__metadata__'] ?? {}) as Record<string, string> };

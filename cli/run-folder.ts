@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { loadConfig } from '../configs/load.ts';
+import { loadConfig } from '../configs/loader.ts';
+import { nfpChoices } from '../configs/nfp.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import type { PolicyRef } from '../activities/api.ts';
 import { checkpointIndex, createRun, openRun } from '../store/index.ts';
 import { settings } from '../workers/settings.ts';
+import { KNOWN_SUITES } from './known-suites.ts';
 
 export interface OpenedRun {
   id: string;
@@ -31,13 +33,13 @@ export async function openRunFolder(
     const run = await openRun(home, options.id);
     return described(run.id, run.config, run.dir, true, await run.checkpoints.latest());
   }
-  const config = await loadConfig(options.configPath, options.sets);
+  const config = loadConfig({ path: options.configPath, sets: options.sets, suites: KNOWN_SUITES });
   const id = options.id ?? `${config.name}-${fingerprint(config)}`;
   const existing = await openRun(home, id).catch((error: unknown) => {
     if (error instanceof TapwrightError && error.code === 'not_found') return null;
     throw error;
   });
-  const run = await createRun(home, id, config, await header());
+  const run = await createRun(home, id, config, { ...(await header()), nfp: nfpChoices(config) });
   return described(id, config, run.dir, existing !== null, await run.checkpoints.latest());
 }
 

@@ -1,0 +1,42 @@
+import type { RunConfig } from './schema.ts';
+
+/** A suite as far as a config needs to know it. */
+export interface KnownSuite {
+  id: string;
+  splits: readonly string[];
+}
+
+/** What no single key can tell: a problem names the key that is easiest to change. */
+export function crossFieldProblems(
+  config: RunConfig,
+  suites?: readonly KnownSuite[],
+): { key: string; message: string }[] {
+  const { sft, learn, rollout, evaluation } = config;
+  const problems: { key: string; message: string }[] = [];
+  const check = (ok: boolean, key: string, message: string): void => {
+    if (!ok) problems.push({ key, message });
+  };
+  if (suites !== undefined) {
+    const suite = suites.find(({ id }) => id === config.suite);
+    const known = suites.map(({ id }) => id).join(', ');
+    check(suite !== undefined, 'suite', `there is no suite "${config.suite}"; known suites: ${known}`);
+    for (const [split, n] of Object.entries(suite === undefined ? {} : evaluation.instances)) {
+      const has = n === 0 || suite!.splits.includes(split);
+      check(has, `evaluation.instances.${split}`, `${suite!.id} has no such split; it has ${suite!.splits.join(', ')}`);
+    }
+  }
+  check(sft.steps + learn.warmup + learn.updates > 0, 'learn.updates', 'there is nothing to do: no SFT, no updates');
+  check(sft.steps === 0 || sft.demonstrations > 0, 'sft.demonstrations', 'SFT needs at least one demonstration');
+  check(
+    learn.estimator !== 'gigppo' || learn.attempts >= 2,
+    'learn.attempts',
+    'gigppo compares sibling attempts: at least 2 are needed',
+  );
+  check(learn.clipLow < 1, 'learn.clipLow', 'expected less than 1: the ratio is clipped to 1 - clipLow');
+  check(
+    rollout.judgeTimeoutMs <= rollout.deadlineMs,
+    'rollout.judgeTimeoutMs',
+    `expected at most rollout.deadlineMs (${rollout.deadlineMs}): a judge cannot have longer than its episode`,
+  );
+  return problems;
+}

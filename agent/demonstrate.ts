@@ -1,7 +1,7 @@
 import type { DeviceHandle, ExpertMove } from '../devices/device.ts';
-import type { DeviceAction, EpisodeSpec, Intent, Screen, TaskInstance } from '../domain/index.ts';
+import type { Intent, Screen, TaskInstance } from '../domain/index.ts';
 import { createRandom, type Random } from '../rl/random.ts';
-import { createRuleGrounder } from './grounder.ts';
+import { groundExactly } from './grounder.ts';
 import { formatIntent, formatPlan } from './parser.ts';
 import type { HistoryEntry } from './ports.ts';
 import { buildPrompt, type PromptOptions } from './prompt.ts';
@@ -45,7 +45,6 @@ function randomIntent(random: Random, screen: Screen): Intent {
 export async function demonstrate(options: DemonstrateOptions): Promise<DemonstrationRow[]> {
   const { handle, task: given, tokenizer, user, noise, labelMask, maxSteps } = options;
   const random = createRandom(options.seed, 'demonstrate');
-  const grounder = createRuleGrounder('large');
   const proof = await handle.rollback();
   const task = proof.instruction ? { ...given, goal: proof.instruction } : given;
   const rows: DemonstrationRow[] = [];
@@ -58,10 +57,10 @@ export async function demonstrate(options: DemonstrateOptions): Promise<Demonstr
       handle.noteAnswer(answer.fact);
       return { result: 'ok', answer: answer.text };
     }
-    const grounded = await grounder.ground(intent, screen, {} as EpisodeSpec, 0);
+    const grounded = groundExactly(intent, screen);
     if (grounded.kind !== 'action') return { result: 'refused', answer: null };
     const before = { hash: screen.hash, key: (await handle.truth())?.key };
-    await handle.perform(grounded.action satisfies DeviceAction);
+    await handle.perform(grounded.action);
     screen = await handle.observe();
     const changed = before.hash !== screen.hash || before.key !== (await handle.truth())?.key;
     return { result: changed ? 'ok' : 'same', answer: null };

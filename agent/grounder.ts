@@ -49,48 +49,55 @@ function swipePath(intent: Extract<Intent, { kind: 'swipe' }>, area: Box): Devic
   return { kind: 'swipe', from: { x: x - d.x, y: y - d.y }, to: { x: x + d.x, y: y + d.y } };
 }
 
+const NAME = { small: 'rule-small', large: 'rule-large' } as const;
+
+/** Where the intent is on this screen, without error. Pure; what demonstrations are executed with. */
+export function groundExactly(intent: Intent, screen: Screen, quality: GrounderQuality = 'large'): Grounding {
+  const grounder = NAME[quality];
+  const find = (label: string): OutlineElement | undefined => screen.outline?.find((e) => e.label === label);
+  const refused = (reason: 'not_on_screen' | 'unsupported'): Grounding => ({ kind: 'refused', reason, grounder });
+  switch (intent.kind) {
+    case 'ask_user':
+    case 'task_complete':
+      return { kind: 'none' };
+    case 'navigate_home':
+    case 'wait':
+      return { kind: 'action', action: { kind: intent.kind }, grounder };
+    case 'text_entry':
+      return { kind: 'action', action: { kind: 'text_entry', text: intent.text }, grounder };
+    case 'swipe': {
+      const whole = { x: 0, y: 0, width: screen.width, height: screen.height };
+      if (intent.target === undefined) return { kind: 'action', action: swipePath(intent, whole), grounder };
+      if (quality === 'small') return refused('unsupported');
+      const target = find(intent.target);
+      return target ? { kind: 'action', action: swipePath(intent, target.box), grounder } : refused('not_on_screen');
+    }
+    case 'tap':
+    case 'long_press': {
+      const target = find(intent.target);
+      if (!target) return refused('not_on_screen');
+      return { kind: 'action', action: { kind: intent.kind, at: centre(target.box) }, grounder };
+    }
+  }
+}
+
 /**
  * Rule grounder over the outline, in two qualities. `large` finds every label; `small` errs at a seeded rate and knows
  * directional swipes only. A label that is not on the screen is refused: the planner may name only what it sees.
  */
 export function createRuleGrounder(quality: GrounderQuality): Grounder {
-  const name = `rule-${quality}`;
   return {
-    name,
-    ground: (intent, screen, spec, t) => Promise.resolve(ground(intent, screen, spec, t)),
+    name: NAME[quality],
+    ground(intent, screen, spec, t) {
+      const exact = groundExactly(intent, screen, quality);
+      if (quality === 'large' || exact.kind !== 'action' || !('at' in exact.action)) return Promise.resolve(exact);
+      const { phase, update, draw, attempt } = spec.key;
+      const random = createRandom(spec.seed, phase, update, draw, attempt, t, 'ground');
+      if (random.next() >= SMALL_ERROR_RATE) return Promise.resolve(exact);
+      const target = screen.outline!.find((e) => 'target' in intent && e.label === intent.target)!;
+      return Promise.resolve({ ...exact, action: { ...exact.action, at: wrongPoint(random, target, screen) } });
+    },
   };
-
-  function ground(intent: Intent, screen: Screen, spec: EpisodeSpec, t: number): Grounding {
-    const find = (label: string): OutlineElement | undefined => screen.outline?.find((e) => e.label === label);
-    switch (intent.kind) {
-      case 'ask_user':
-      case 'task_complete':
-        return { kind: 'none' };
-      case 'navigate_home':
-      case 'wait':
-        return { kind: 'action', action: { kind: intent.kind }, grounder: name };
-      case 'text_entry':
-        return { kind: 'action', action: { kind: 'text_entry', text: intent.text }, grounder: name };
-      case 'swipe': {
-        const whole = { x: 0, y: 0, width: screen.width, height: screen.height };
-        if (intent.target === undefined) return { kind: 'action', action: swipePath(intent, whole), grounder: name };
-        if (quality === 'small') return { kind: 'refused', reason: 'unsupported', grounder: name };
-        const target = find(intent.target);
-        if (!target) return { kind: 'refused', reason: 'not_on_screen', grounder: name };
-        return { kind: 'action', action: swipePath(intent, target.box), grounder: name };
-      }
-      case 'tap':
-      case 'long_press': {
-        const target = find(intent.target);
-        if (!target) return { kind: 'refused', reason: 'not_on_screen', grounder: name };
-        const { phase, update, draw, attempt } = spec.key;
-        const random = createRandom(spec.seed, phase, update, draw, attempt, t, 'ground');
-        const errs = quality === 'small' && random.next() < SMALL_ERROR_RATE;
-        const at = errs ? wrongPoint(random, target, screen) : centre(target.box);
-        return { kind: 'action', action: { kind: intent.kind, at }, grounder: name };
-      }
-    }
-  }
 }
 
 /** The grounder of a run: one quality, or `hybrid`, which sends swipes to the large one (facts.md, "The agent"). */

@@ -48,6 +48,8 @@ export interface OpenOptions {
   faults: Record<string, number>;
   infraTry: number;
   pixels: PixelSink;
+  /** False: nobody looks at the screen (demonstrations), so frames are neither drawn nor hashed; their hash is empty. */
+  frames?: boolean;
 }
 
 /**

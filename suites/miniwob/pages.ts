@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** Where set-up unpacks the `miniwob` wheel; `TAPWRIGHT_MINIWOB` names another folder (the one that holds `miniwob/`). */
 export function miniwobPages(env: NodeJS.ProcessEnv = process.env): string {
   if (env.TAPWRIGHT_MINIWOB) return env.TAPWRIGHT_MINIWOB;
-  const cache = env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
+  const cache = env.XDG_CACHE_HOME || join(homedir(), '.cache');
   return join(cache, 'tapwright', 'miniwob-1.1.0', 'miniwob', 'html');
 }
 

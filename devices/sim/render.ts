@@ -1,0 +1,152 @@
+import { createRequire } from 'node:module';
+import { createCanvas, GlobalFonts, type SKRSContext2D } from '@napi-rs/canvas';
+import { hashHex, screenHash } from '../../rl/index.ts';
+import { hashSeed } from '../../rl/random.ts';
+import { HEIGHT, STATUS_BAR, WIDTH, type Shown, type SkinFamily, type View } from './skin.ts';
+
+/** Our own font file, not the system's: the same pixels on every machine of a kind. */
+const FONT = 'TapwrightSans';
+const require = createRequire(import.meta.url);
+GlobalFonts.registerFromPath(require.resolve('dejavu-fonts-ttf/ttf/DejaVuSans.ttf'), FONT);
+
+interface Theme {
+  ground: string;
+  card: string;
+  ink: string;
+  faint: string;
+  accent: string;
+  radius: number;
+}
+const THEMES: Record<SkinFamily, Theme> = {
+  ios: { ground: '#f2f2f7', card: '#ffffff', ink: '#111114', faint: '#8e8e93', accent: '#0a7aff', radius: 7 },
+  'ios-alt': { ground: '#e9edf4', card: '#fdfdff', ink: '#20242c', faint: '#7c8594', accent: '#5e5ce6', radius: 3 },
+  android: { ground: '#fef7ff', card: '#ece6f0', ink: '#1d1b20', faint: '#79747e', accent: '#6750a4', radius: 12 },
+};
+
+export interface Frame {
+  hash: string;
+  degenerate: boolean;
+  /** PNG bytes; only when asked for. */
+  png: Uint8Array | null;
+}
+
+/** Draws a view. Deterministic: the same view and family give the same pixels. */
+export function drawView(g: SKRSContext2D, view: View, family: SkinFamily): void {
+  const theme = THEMES[family];
+  g.fillStyle = theme.ground;
+  g.fillRect(0, 0, WIDTH, HEIGHT);
+  g.textBaseline = 'middle';
+  g.font = `9px ${FONT}`;
+  g.fillStyle = theme.ink;
+  g.textAlign = 'left';
+  g.fillText('9:41', 8, STATUS_BAR / 2);
+  g.textAlign = 'right';
+  g.fillText('100%', WIDTH - 8, STATUS_BAR / 2);
+  if (view.title !== 'home') {
+    g.textAlign = 'center';
+    g.font = `bold 13px ${FONT}`;
+    g.fillText(view.title, WIDTH / 2, STATUS_BAR + 13);
+  }
+  for (const shown of view.shown) drawItem(g, shown, theme);
+  if (view.canScrollDown) {
+    g.fillStyle = theme.faint;
+    g.fillRect(WIDTH - 3, HEIGHT / 2, 2, 60);
+  }
+}
+
+function rounded(g: SKRSContext2D, x: number, y: number, w: number, h: number, radius: number): void {
+  g.beginPath();
+  g.roundRect(x, y, w, h, Math.min(radius, h / 2));
+  g.fill();
+}
+
+function drawItem(g: SKRSContext2D, { item, label, box }: Shown, theme: Theme): void {
+  const { x, y, width, height } = box;
+  const middle = y + height / 2;
+  const text = (value: string, at: number, align: 'left' | 'right' | 'center', color: string, size = 11): void => {
+    g.font = `${size}px ${FONT}`;
+    g.textAlign = align;
+    g.fillStyle = color;
+    g.fillText(value, at, middle, width - 12);
+  };
+  if (item.role === 'icon') {
+    const hue = hashSeed('icon', label) % 360;
+    g.fillStyle = `hsl(${hue} 60% 52%)`;
+    rounded(g, x + 9, y, 34, 34, theme.radius + 2);
+    g.fillStyle = '#ffffff';
+    g.font = `bold 16px ${FONT}`;
+    g.textAlign = 'center';
+    g.fillText(label[0]!.toUpperCase(), x + 26, y + 17);
+    g.font = `8px ${FONT}`;
+    g.fillStyle = theme.ink;
+    g.fillText(label, x + 26, y + 41, 62);
+    return;
+  }
+  if (item.role === 'button') {
+    g.fillStyle = item.bar === 'back' ? theme.card : theme.accent;
+    rounded(g, x, y, width, height, theme.radius + 4);
+    text(
+      item.bar === 'back' ? `‹ ${label}` : label,
+      x + width / 2,
+      'center',
+      item.bar === 'back' ? theme.accent : '#ffffff',
+    );
+    return;
+  }
+  if (item.role === 'label') {
+    text(label, x + 8, 'left', theme.faint, 10);
+    return;
+  }
+  g.fillStyle = theme.card;
+  rounded(g, x, y, width, height, theme.radius);
+  text(label, x + 8, 'left', theme.ink);
+  if (item.role === 'switch') {
+    const on = item.value === 'on';
+    g.fillStyle = on ? '#34c759' : '#c7c7cc';
+    rounded(g, x + width - 36, middle - 8, 28, 16, 8);
+    g.fillStyle = '#ffffff';
+    rounded(g, x + width - (on ? 23 : 35), middle - 7, 14, 14, 7);
+  } else if (item.role === 'radio' || item.role === 'checkbox') {
+    g.fillStyle = item.value === 'on' ? theme.accent : '#d1d1d6';
+    rounded(g, x + width - 22, middle - 6, 12, 12, 6);
+  } else if (item.role === 'field') {
+    g.fillStyle = item.focused ? theme.accent : theme.faint;
+    g.fillRect(x + 8, y + height - 4, width - 16, item.focused ? 2 : 1);
+    text(item.value ?? '', x + width - 10, 'right', theme.accent);
+  } else {
+    text(item.value ? `${item.value} ›` : '›', x + width - 8, 'right', theme.faint);
+  }
+}
+
+export interface Renderer {
+  frame(view: View, family: SkinFamily, png: boolean): Promise<Frame>;
+}
+
+/** Frames by screen state: a known screen costs a look-up, a new one a drawing and a hash. */
+export function createRenderer({ maxCached = 20_000 } = {}): Renderer {
+  const canvas = createCanvas(WIDTH, HEIGHT);
+  const g = canvas.getContext('2d');
+  const cache = new Map<string, Frame>();
+  return {
+    async frame(view, family, png) {
+      const key = JSON.stringify([
+        family,
+        view.title,
+        view.canScrollDown,
+        view.shown.map((s) => [s.label, s.item.role, s.item.value, s.item.focused, s.item.bar, s.box]),
+      ]);
+      const known = cache.get(key);
+      if (known && (!png || known.png)) return known;
+      drawView(g, view, family);
+      // encodeSync: the canvas is shared, and an encode in the background could see the next drawing.
+      const bytes = png ? new Uint8Array(canvas.encodeSync('png')) : null;
+      const rgba = g.getImageData(0, 0, WIDTH, HEIGHT).data;
+      const crop = { top: STATUS_BAR, bottom: 0 };
+      const { hash, degenerate } = screenHash(new Uint8Array(rgba.buffer), WIDTH, HEIGHT, crop, 4);
+      const frame = { hash: hashHex(hash), degenerate, png: bytes };
+      if (cache.size >= maxCached) cache.delete(cache.keys().next().value!);
+      cache.set(key, frame);
+      return Promise.resolve(frame);
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { APPS } from '../../devices/sim/apps.ts';
+import type { SimSnapshot } from '../../devices/sim/backend.ts';
+import * as words from '../../devices/sim/concepts.ts';
+import { CONCEPTS, type Concept } from '../../devices/sim/concepts.ts';
+import { createNavigator } from '../../devices/sim/search.ts';
+import { LAYOUTS, type Skin, type SkinFamily } from '../../devices/sim/skin.ts';
+import { TapwrightError, type Split, type TaskInstance } from '../../domain/index.ts';
+import { createRandom } from '../../rl/random.ts';
+import type { Suite } from '../suite.ts';
+import { populate } from './contents.ts';
+import { combinations } from './splits.ts';
+import { TEMPLATES, type Template } from './templates.ts';
+
+export interface SimSuiteOptions {
+  /** Share of training draws on wide skins (`ios-alt`); the rest is narrow (`ios`). */
+  wideSkinFraction?: number;
+}
+export interface SimSuite extends Suite {
+  /** Like `instance('train', ...)` on narrow skins only: what demonstrations are made on. */
+  demonstration(seed: number, index: number): TaskInstance;
+}
+
+const SPLITS: readonly Split[] = ['train', 'validation', 'heldout-params', 'heldout-skin'];
+/** One instance in so many has an app that asks for a rating when it is opened. */
+const POPUP_RATE = 0.07;
+
+/** Step cap of an instance (engine.md, 2). */
+export const stepBudget = (optimal: number): number => Math.min(30, Math.ceil(2.2 * optimal + 3));
+
+/** The simulated phones' suite: templates x parameters x skins, all drawn from a seed. */
+export function createSimSuite({ wideSkinFraction = 0.5 }: SimSuiteOptions = {}): SimSuite {
+  const family = (split: Split, u: number): SkinFamily => {
+    if (split === 'heldout-skin') return 'android';
+    return split === 'train' && u < wideSkinFraction ? 'ios-alt' : 'ios';
+  };
+
+  function instance(split: Split, seed: number, index: number, narrow = false): TaskInstance {
+    if (!SPLITS.includes(split))
+      throw new TapwrightError(
+        'invalid_config',
+        `Suite sim-phones has no split "${split}"; it has ${SPLITS.join(', ')}.`,
+      );
+    // The unseen skin is new; its tasks are those of training, so that only the skin makes the difference.
+    const from = split === 'heldout-skin' ? 'train' : split;
+    const pool = TEMPLATES.filter((template) => combinations(template)[from].length > 0);
+    const round = Math.floor(index / pool.length);
+    const template = createRandom(seed, 'sim', split, 'round', round).shuffle(pool)[index % pool.length]!;
+    const random = createRandom(seed, 'sim', split, narrow ? 'demo' : 'task', index);
+    const params = random.pick(combinations(template)[from]);
+    const chosen = narrow ? 'ios' : family(split, random.next());
+    const skin: Skin = { family: chosen, seed: random.int(0x7fffffff), layout: random.pick(LAYOUTS[chosen]) };
+    return make(split, template, params, skin, random.int(0x7fffffff));
+  }
+
+  return {
+    id: 'sim-phones',
+    version: '1',
+    licence: 'Apache-2.0',
+    backend: 'sim',
+    templates: TEMPLATES.map((template) => template.name),
+    splits: SPLITS,
+    instance: (split, seed, index) => instance(split, seed, index),
+    demonstration: (seed, index) => instance('train', seed, index, true),
+    vocabulary,
+  };
+}
+
+function make(
+  split: Split,
+  template: Template,
+  params: Record<string, string>,
+  skin: Skin,
+  seed: number,
+): TaskInstance {
+  const built = template.build(params);
+  const phone = populate(built, createRandom(seed, 'contents'));
+  const popup = createRandom(seed, 'popup');
+  if (popup.next() < POPUP_RATE) phone.popupIn = popup.pick(built.spec.apps);
+  const snapshot: SimSnapshot = { skin, goal: built.spec, phone };
+  const route = createNavigator(built.spec, skin).route(phone);
+  if (!route) throw new TapwrightError('internal', `Template ${template.name} made an instance that cannot be solved.`);
+  const optimal = route.distance + 1;
+  return {
+    id: `sim-phones/${template.name}/${skin.family}-${skin.layout}-${seed.toString(16)}`,
+    suite: 'sim-phones',
+    template: template.name,
+    split,
+    goal: built.goal,
+    params,
+    apps: built.spec.apps,
+    category: template.category,
+    tags: template.tags,
+    snapshot: JSON.stringify(snapshot),
+    stepBudget: stepBudget(optimal),
+    optimalSteps: optimal,
+    userFacts: built.facts ?? {},
+    possible: built.spec.evidence === null,
+    seed,
+  };
+}
+
+/** Every word of goals, labels and typed texts. */
+function vocabulary(): readonly string[] {
+  const contents = Object.values(words).filter((value): value is string[] => Array.isArray(value));
+  const goals = TEMPLATES.flatMap((template) => {
+    const params = Object.fromEntries(Object.entries(template.params).map(([key, values]) => [key, values[0]!]));
+    return template.build(params).goal.split(' ');
+  });
+  const labels = (Object.keys(CONCEPTS) as Concept[]).flatMap((concept) => CONCEPTS[concept]);
+  return [...new Set([...labels, ...contents.flat(), ...goals, ...APPS, 'home', 'order', 'boss', 'hometown'])].sort();
+}

@@ -96,13 +96,8 @@ export function createPageHandle(options: Options): DeviceHandle {
     const g = canvas.getContext('2d');
     g.drawImage(image, 0, 0);
     const rgba = g.getImageData(0, 0, image.width, image.height).data;
-    const rgb = new Uint8Array(image.width * image.height * 3);
-    for (let i = 0, j = 0; j < rgb.length; i += 4, j += 3) {
-      rgb[j] = rgba[i]!;
-      rgb[j + 1] = rgba[i + 1]!;
-      rgb[j + 2] = rgba[i + 2]!;
-    }
-    const { hash, degenerate } = screenHash(rgb, image.width, image.height);
+    const crop = { top: 0, bottom: 0 };
+    const { hash, degenerate } = screenHash(new Uint8Array(rgba.buffer), image.width, image.height, crop, 4);
     return { png, hash: hashHex(hash), degenerate, width: image.width, height: image.height };
   };
 

@@ -280,7 +280,7 @@ export function createModel(ops: TensorOps): Model {
   function head(weights: DeviceWeights, x: Tensor, rows: number, outputs: number, keys: Tensor | null) {
     const n = norm(x);
     const hidden = mul(n.out, weights.gain);
-    const logits = matmul(hidden, weights.embed, false, true);
+    const logits = matmul(hidden, weights.embedT);
     if (keys === null) return { n, hidden, logits, query: null, keys, copy: null, gate: null };
     const query = reshape(scale(matmul(hidden, weights.copyQuery!), 1 / Math.sqrt(COPY_WIDTH)), [
       rows,

@@ -5,7 +5,7 @@ import type { Constraint, ConstraintTracker } from './constraint.ts';
 import { createDistribution } from './distribution.ts';
 import type { Distribution } from './distribution.ts';
 import type { Cache, Model, Outputs } from './model.ts';
-import { bucketLength, leftPad } from './tiles.ts';
+import { bucketLength, leftPad, MAX_SAMPLING_ROWS, samplingRows } from './tiles.ts';
 import type { DeviceWeights } from './weights.ts';
 
 export interface SamplingParams {
@@ -115,23 +115,25 @@ export function createSampler(options: { model: Model; maxBatch: number }): Samp
   }
 
   function prefill(weights: DeviceWeights, jobs: Job[], length: number): void {
+    const rows = samplingRows(jobs.length);
+    // Rows beyond the jobs are padding only.
     const tokens = leftPad(
-      jobs.map((job) => job.prompt),
+      Array.from({ length: rows }, (_, i) => jobs[i]?.prompt ?? []),
       length,
     );
     const wantHidden = jobs.some((job) => job.params.wantHidden);
-    const tile = { tokens, rows: jobs.length, length, outputs: 1 };
+    const tile = { tokens, rows, length, outputs: 1 };
     const { outputs, cache } = model.prefill(weights, tile, wantHidden);
     const d = weights.layout.config.width;
     jobs.forEach((job, i) => {
       if (job.params.wantHidden) job.out.hidden = outputs.hidden!.slice(i * d, (i + 1) * d);
     });
-    const context = jobs.map((job, i) => {
-      const row = new Int32Array(length + job.params.maxTokens);
+    const context = Array.from({ length: rows }, (_, i) => {
+      const row = new Int32Array(length + (jobs[i]?.params.maxTokens ?? 0));
       row.set(tokens.subarray(i * length, (i + 1) * length));
       return row;
     });
-    const cohort: Cohort = { weights, jobs: [...jobs], cache, context };
+    const cohort: Cohort = { weights, jobs: Array.from({ length: rows }, (_, i) => jobs[i] ?? null), cache, context };
     choose(cohort, outputs);
     cohorts.push(cohort);
   }
@@ -178,13 +180,16 @@ export function createSampler(options: { model: Model; maxBatch: number }): Samp
     choose(cohort, model.decode(cohort.weights, cache, tokens, before, padding));
   }
 
-  /** Drops finished rows when they are half of the cohort. */
+  /** Moves to a smaller tile when the live rows fit one. */
   function compact(cohort: Cohort): void {
     const live = cohort.jobs.flatMap((job, i) => (job === null ? [] : [i]));
-    if (live.length === 0 || live.length > cohort.jobs.length / 2) return;
-    model.selectRows(cohort.cache, Int32Array.from(live));
-    cohort.jobs = live.map((i) => cohort.jobs[i]!);
-    cohort.context = live.map((i) => cohort.context[i]!);
+    const rows = samplingRows(live.length);
+    if (live.length === 0 || rows >= cohort.jobs.length) return;
+    const spare = cohort.jobs.flatMap((job, i) => (job === null ? [i] : []));
+    const kept = [...live, ...spare.slice(0, rows - live.length)];
+    model.selectRows(cohort.cache, Int32Array.from(kept));
+    cohort.jobs = kept.map((i) => cohort.jobs[i]!);
+    cohort.context = kept.map((i) => cohort.context[i]!);
   }
 
   return {

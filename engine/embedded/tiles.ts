@@ -8,6 +8,16 @@ const BUCKET = 16;
  */
 export const bucketLength = (length: number): number => Math.max(BUCKET, Math.ceil(length / BUCKET) * BUCKET);
 
+/**
+ * Rows of a sampling tile. Matrix kernels are chosen by the number of rows and differ in the last bit, so only these
+ * numbers occur, which were measured to agree (8 and 32, for instance, do not).
+ */
+const SAMPLING_ROWS = [16, 48, 64, 96, 128];
+export const MAX_SAMPLING_ROWS = 128;
+
+/** The smallest sampling tile that holds `rows`. */
+export const samplingRows = (rows: number): number => SAMPLING_ROWS.find((n) => n >= rows) ?? MAX_SAMPLING_ROWS;
+
 /** Rows left-padded with -1 to `length`. */
 export function leftPad(rows: readonly (readonly number[])[], length: number): Int32Array {
   const out = new Int32Array(rows.length * length).fill(-1);

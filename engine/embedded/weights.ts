@@ -18,6 +18,8 @@ export interface LayerWeights {
 export interface DeviceWeights {
   layout: Layout;
   embed: Tensor;
+  /** Its transpose (d x V): products with a transposed operand give bits that depend on the number of rows. */
+  embedT: Tensor;
   layers: LayerWeights[];
   gain: Tensor;
   copyQuery: Tensor | null;
@@ -58,6 +60,7 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
   return {
     layout,
     embed,
+    embedT: put(transposed(view(layout, values, 'embed'), d), [d, layout.config.vocab]),
     layers: Array.from({ length: layers }, (_, i) => ({
       wq: param(`layers.${i}.wq`),
       wk: param(`layers.${i}.wk`),
@@ -77,6 +80,14 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
     shift: view(layout, values, 'shift').slice(),
     dispose: () => ops.dispose(...made.splice(0)),
   };
+}
+
+/** (rows x columns) -> (columns x rows). */
+function transposed(x: Float32Array, columns: number): Float32Array {
+  const rows = x.length / columns;
+  const out = new Float32Array(x.length);
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) out[j * rows + i] = x[i * columns + j]!;
+  return out;
 }
 
 /** Column j of the result is column `partner(j)` of w times its sign: the 90 degree turn of rotary positions. */

@@ -7,8 +7,8 @@ import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import type { PolicyRef } from '../activities/api.ts';
 import { checkpointIndex, createRun, openRun } from '../store/index.ts';
-import { settings } from '../workers/settings.ts';
 import { KNOWN_SUITES } from './known-suites.ts';
+import { settings } from '../workers/settings.ts';
 
 export interface OpenedRun {
   id: string;

@@ -1,0 +1,35 @@
+/** Text as it may stand in HTML and in attributes. */
+export function escapeHtml(text: string): string {
+  const names: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+  return text.replace(/[&<>"']/g, (character) => names[character]!);
+}
+
+/** A whole page: one file, nothing loaded from anywhere. */
+export function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
+<body><main>${body}</main></body></html>
+`;
+}
+
+/** Series colours keep 3:1 against the page in both schemes and differ in lightness, not only in hue. */
+const STYLE = `
+:root{--bg:#fff;--ink:#1b1f24;--dim:#59636e;--line:#d9dee3;--box:#f6f8fa;
+--s1:#1f5fbf;--s2:#c2570c;--s3:#1a7f5a;--s4:#8a3fc7;--s5:#b3261e;--s6:#59636e}
+@media (prefers-color-scheme:dark){:root{--bg:#14171b;--ink:#e6e9ec;--dim:#9aa4ae;--line:#343b43;--box:#1d2227;
+--s1:#6ea8ff;--s2:#f29a4b;--s3:#4fc99a;--s4:#c792f5;--s5:#ff7b72;--s6:#aab4be}}
+*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
+main{max-width:1040px;margin:0 auto;padding:24px 16px 64px}h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 8px}
+p{margin:4px 0 12px}.dim,figcaption span{color:var(--dim)}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:5px 14px 5px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}th{font-weight:600;color:var(--dim)}
+td.num,th.num{text-align:right}.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:24px}
+figure{margin:0}svg{width:100%;height:auto;display:block}.grid{stroke:var(--line)}.mark{stroke:var(--dim);stroke-dasharray:3 3}
+.tick{fill:var(--dim);font-size:11px}.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.faint{stroke-width:1;opacity:.35}
+.hit{fill:transparent}.hit:hover{fill:var(--ink);fill-opacity:.07}
+.legend{list-style:none;margin:2px 0;padding:0;display:flex;flex-wrap:wrap;gap:2px 14px;font-size:13px}.legend i{display:inline-block;width:12px;height:3px;margin-right:5px;vertical-align:middle}
+.range{width:180px;display:inline-block}.range .whole{stroke:var(--line)}
+details{margin:6px 0}summary{cursor:pointer}pre{background:var(--box);padding:12px;overflow-x:auto;font:13px/1.45 ui-monospace,monospace}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:8px 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
+code{font:13px ui-monospace,monospace}`;

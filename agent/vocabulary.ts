@@ -40,5 +40,5 @@ export const PLAN_WORDS = [
   'tap', 'press', 'swipe', 'type', 'home', 'wait', 'ask', 'done', 'blocked',
   'up', 'down', 'left', 'right',
   'see', 'need', 'look', 'more', 'all', 'set', 'not', 'here', 'write', 'it', 'go', 'back',
-  'on', 'off', 'focus', 'i', 'do', 'know',
+  'on', 'off', 'focus', 'pick', 'hold', 'i', 'do', 'know',
 ] as const; // prettier-ignore

@@ -1,5 +1,6 @@
 import { TapwrightError, type Intent, type Screen, type Truth } from '../../domain/index.ts';
 import type { DeviceBackend, DeviceHandle, ExpertMove, OpenOptions } from '../device.ts';
+import { remainingWords } from '../expert-words.ts';
 import { createFaults } from './faults.ts';
 import { goalHolds, witness, type Goal } from './goal.ts';
 import type { Phone } from './model.ts';
@@ -14,17 +15,6 @@ export interface SimSnapshot {
   goal: Goal;
   phone: Phone;
 }
-
-const VERB: Record<Intent['kind'], string> = {
-  tap: 'tap',
-  long_press: 'press',
-  swipe: 'swipe',
-  text_entry: 'type',
-  navigate_home: 'home',
-  wait: 'wait',
-  ask_user: 'ask',
-  task_complete: 'done',
-};
 
 const UNSEEN: Frame = { hash: '', degenerate: true, png: null };
 
@@ -190,8 +180,8 @@ function createHandle(
       const intent = route?.moves[0];
       if (!route || !intent) return Promise.resolve(null);
       const end = goal.evidence ? 'blocked' : 'done';
-      const after = [...route.moves.slice(1).map((move) => VERB[move.kind]), end];
-      return Promise.resolve({ intent, reasoning: reasonFor(intent), remaining: after.slice(0, 3).join(' ') });
+      const remaining = remainingWords(route.moves.slice(1), end);
+      return Promise.resolve({ intent, reasoning: reasonFor(intent), remaining });
     },
     noteAnswer(fact) {
       if (fact !== null && !phone.known.includes(fact)) become({ ...phone, known: [...phone.known, fact] });

@@ -1,3 +1,4 @@
+import { remainingWords } from '../../devices/expert-words.ts';
 import type { PageOracle, PageView } from '../../devices/browser/view.ts';
 import type { Intent, Split, TaskInstance } from '../../domain/index.ts';
 import { TapwrightError } from '../../domain/index.ts';
@@ -11,17 +12,6 @@ const WORDS =
   'Expand section below and click submit Submit Select nothing Enter text field press password Password Verify verify ' +
   'both fields Username username Login Section field Me START okay Okay ok Ok yes Yes no No cancel next Next ' +
   'previous Previous Close Click';
-
-const VERB: Record<Intent['kind'], string> = {
-  tap: 'tap',
-  long_press: 'press',
-  swipe: 'swipe',
-  text_entry: 'type',
-  navigate_home: 'home',
-  wait: 'wait',
-  ask_user: 'ask',
-  task_complete: 'done',
-};
 
 function task(template: string) {
   const found = MINIWOB_TASKS.find((t) => t.name === template);
@@ -105,9 +95,8 @@ export function createMiniwobOracle(): PageOracle {
       const moves = plan(view);
       const next = moves?.[0];
       if (!moves || !next) return null;
-      const after = [...moves.slice(1).map((m) => VERB[m.kind]), 'done'];
       const reasoning = next.kind === 'tap' ? `see ${next.target}` : 'write it';
-      return { intent: next, reasoning, remaining: after.slice(0, 3).join(' ') };
+      return { intent: next, reasoning, remaining: remainingWords(moves.slice(1), 'done') };
     },
   };
 }

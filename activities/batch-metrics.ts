@@ -26,7 +26,7 @@ export function rolloutMetrics(results: readonly EpisodeResult[], rewards: RunCo
     'rollout/masked': results.length - valid.length,
     'rollout/success': mean(valid.map((r) => (succeeded(r.outcome) ? 1 : 0))),
     'episode/steps_mean': mean(valid.map((r) => r.steps)),
-    'reward/dense_mean': mean(
+    'episode/dense_mean': mean(
       valid.map(
         (r) =>
           r.dense.success * rewards.dense.success +
@@ -34,7 +34,6 @@ export function rolloutMetrics(results: readonly EpisodeResult[], rewards: RunCo
           r.dense.overcomplete * rewards.dense.overcomplete,
       ),
     ),
-    'reward/terminal_mean': mean(valid.map((r) => rewards.terminal[r.outcome])),
   };
   for (const outcome of OUTCOMES) {
     metrics[`outcome/${outcome}`] = mean(valid.map((r) => (r.outcome === outcome ? 1 : 0)));

@@ -72,8 +72,7 @@ describe('metrics of a batch', () => {
       'rollout/valid': 2,
       'rollout/masked': 2,
       'rollout/success': 0.5,
-      'reward/dense_mean': 1.5,
-      'reward/terminal_mean': 0.625,
+      'episode/dense_mean': 1.5,
       'mask/device_hung': 2,
     });
   });

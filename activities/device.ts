@@ -20,7 +20,7 @@ import { createDirectPorts } from './episode-ports.ts';
 import { asActivity, cancellation } from './heartbeat.ts';
 import { remember } from './remember.ts';
 import { createRooms } from './rooms.ts';
-import { createSampler } from './sampler.ts';
+import { createSampler } from './engine.ts';
 
 export interface DeviceOptions {
   home: string;
@@ -40,7 +40,7 @@ export async function createDeviceActivities(
   /** A run's planner speaks the words of the suite it is trained on, wherever it is evaluated. */
   const agent = remember(async (run: string) => {
     const { config } = await folder(run);
-    const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite)).vocabulary() });
+    const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite, config)).vocabulary() });
     const engine = await createSampler(config, options.engineUrl);
     const planner = createPlanner({ engine, tokenizer, historySteps: config.agent.historySteps });
     return { config, tokenizer, planner };
@@ -54,7 +54,7 @@ export async function createDeviceActivities(
     const { blobs } = await folder(run);
     leases ??= createLeaseTable({ devices: config.devices.count, ttlMs: config.devices.leaseTtlMs });
     return createDirectPorts({
-      backend: await rooms.backend(await rooms.suite(suite)),
+      backend: await rooms.backend(await rooms.suite(suite, config)),
       leases,
       planner,
       grounder,
@@ -74,8 +74,8 @@ export async function createDeviceActivities(
   };
 
   const activities: DeviceActivities = {
-    tasks: asActivity(async ({ suite, split, seed, indices }) => {
-      const source = await rooms.suite(suite);
+    tasks: asActivity(async ({ run, suite, split, seed, indices }) => {
+      const source = await rooms.suite(suite, (await folder(run)).config);
       if (!source.splits.includes(split)) {
         throw new TapwrightError(
           'invalid_config',
@@ -88,13 +88,14 @@ export async function createDeviceActivities(
     demonstrate: asActivity(async ({ run, from, to }) => {
       const { config, tokenizer } = await agent(run);
       const { seed, sft } = config;
-      const suite = await rooms.suite(config.suite);
+      const suite = await rooms.suite(config.suite, config);
       const backend = await rooms.backend(suite);
       const rows: DemonstrationRow[] = [];
       for (let draw = from; draw < to; draw++) {
-        const task = suite.instance('train', seed, taskIndex('demo', 0, draw));
+        const index = taskIndex('demo', 0, draw);
+        const task = suite.demonstration?.(seed, index) ?? suite.instance('train', seed, index);
         const key = { run, phase: 'demo' as const, update: 0, draw, attempt: 0 };
-        const handle = await backend.open({ task, key, seed, faults: {}, infraTry: 0, pixels: null });
+        const handle = await backend.open({ task, key, seed, faults: {}, infraTry: 0, pixels: null, frames: false });
         try {
           const made = await demonstrate({
             handle,

@@ -5,12 +5,13 @@ import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import type { Checkpoint, Episode, EpisodeResult } from '../domain/index.ts';
 import { learningRateAt } from '../rl/schedule.ts';
+import { sha256File } from '../store/files.ts';
 import { checkpointIndex, configHash, openRun } from '../store/index.ts';
 import type { MetricsRow, RunFolder } from '../store/index.ts';
 import type { LearnActivities, Metrics, PolicyRef, Progress } from './api.ts';
 import { evaluationCell, rolloutMetrics } from './batch-metrics.ts';
 import { createLearnerCritic } from './critic.ts';
-import { createTrainingEngine } from './engine.ts';
+import { createTrainingEngine, hiddenSize } from './engine.ts';
 import type { LearnerEngine } from './engine.ts';
 import { asActivity, beat } from './heartbeat.ts';
 import { imitate } from './imitation.ts';
@@ -46,7 +47,7 @@ export async function createLearnActivities(
   const learners = remember(async (run: string): Promise<Learner> => {
     const folder = await openRun(options.home, run);
     const { config } = folder;
-    const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite)).vocabulary() });
+    const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite, config)).vocabulary() });
     const engine = await createTrainingEngine({ ...options, config, tokenizer });
     return { folder, config, engine, trainer: createPolicyTrainer({ engine: engine.training, beat }) };
   });
@@ -78,7 +79,7 @@ export async function createLearnActivities(
 
     learn: asActivity(async ({ run, phase, update, results }) => {
       const learner = await learners(run);
-      const { folder, config, trainer, engine } = learner;
+      const { folder, config, trainer } = learner;
       const held = await folder.checkpoints.get(phase, update);
       if (held !== null) {
         return { kind: 'done', policy: refOf(held), metrics: await metricsOf(folder, phase, update) };
@@ -89,7 +90,7 @@ export async function createLearnActivities(
       if (!warmup) await trainer.at(previous);
       const critic = await createLearnerCritic({
         config,
-        hidden: engine.hiddenSize(episodes),
+        hidden: hiddenSize(episodes),
         state: await criticState(folder, previous),
       });
       try {
@@ -114,7 +115,9 @@ export async function createLearnActivities(
         }
         const saved = warmup ? previous : await trainer.save(`${run}-u${String(update).padStart(4, '0')}`);
         const metrics: Metrics = { ...learned, ...summary };
-        if (warmup) metrics['warmup/policy_unchanged'] = (await engine.unchanged(previous)) ? 1 : 0;
+        if (warmup && update === config.learn.warmup) {
+          metrics['warmup/policy_unchanged'] = (await policyUnchanged(learner, previous)) ? 1 : 0;
+        }
         await appendMetrics(folder, phase, update, metrics);
         const at = warmup
           ? { stage: phase, sftChunks: previous.sftChunks, warmup: update, update: 0 }
@@ -215,6 +218,16 @@ async function commit(
     producer: await engine.producer(),
   };
   return folder.checkpoints.commit(manifest, files, engine.filesOf(saved));
+}
+
+/** The live policy after the warm-up, saved once more: are its bytes those that SFT ended with? (algorithms.md, 7) */
+async function policyUnchanged({ folder, trainer, engine }: Learner, previous: Checkpoint): Promise<boolean> {
+  await trainer.at(previous);
+  const again = await trainer.save(`${folder.id}-after-warmup`);
+  const [before, after] = await Promise.all(
+    [previous, again].map((saved) => Promise.all(engine.filesOf(saved).map(sha256File))),
+  );
+  return before!.every((hash, i) => hash !== null && hash === after![i]);
 }
 
 async function criticState(folder: RunFolder, previous: Checkpoint): Promise<Uint8Array | null> {

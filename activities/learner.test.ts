@@ -57,7 +57,10 @@ function fakeEngine(off = 0): TrainingEngine & { calls: string[]; denominators: 
     forwardBackward: async (_model: string, data: Parameters<TrainingEngine['forwardBackward']>[1]) => {
       self.calls.push(`gradients ${data.map((row) => row.tokens.length).join(',')}`);
       if (self.failNext) throw new Error('connection refused');
-      return { logprobs: data.map((row) => row.logprobs!.map((x) => x + off)), metrics: { entropy: 1 } };
+      return {
+        logprobs: data.map((row) => row.logprobs!.map((x) => x + off)),
+        metrics: { 'entropy:sum': 7, 'tokens:sum': 7 },
+      };
     },
     optimStep: async () => (self.calls.push('step'), { grad_norm: 2 }),
     saveWeights: async (_model: string, name: string) => `tinker://${name}`,

@@ -125,15 +125,15 @@ async function policyEpochs(
     'ppo/drift': last?.drift ?? null,
     'ppo/ratio_mean_first': first?.meanRatio ?? null,
     'ppo/logp_difference': first?.meanLogpDifference ?? null,
-    'ppo/entropy': mean(sums, 'entropy', steps),
-    'ppo/grad_norm': mean(sums, 'grad_norm', steps),
+    'ppo/entropy': per(sums, 'entropy:sum', sums['tokens:sum']),
+    'ppo/grad_norm': per(sums, 'grad_norm', steps),
     'ppo/steps': steps,
     'learn/rate': options.learningRate,
   };
 }
 
-function mean(sums: Record<string, number>, key: string, n: number): number | null {
-  return sums[key] === undefined || n === 0 ? null : sums[key] / n;
+function per(sums: Record<string, number>, key: string, n: number | undefined): number | null {
+  return sums[key] === undefined || n === undefined || n === 0 ? null : sums[key] / n;
 }
 
 /**

@@ -1,14 +1,16 @@
 import type { DeviceBackend } from '../devices/device.ts';
-import { TapwrightError } from '../domain/errors.ts';
+import type { RunConfig } from '../configs/schema.ts';
+import type { TaskInstance } from '../domain/index.ts';
 import type { Suite } from '../suites/suite.ts';
 import { remember } from './remember.ts';
 
-/** Suites and backends by name, loaded when they are first asked for: a run on simulated phones opens no browser. */
-export const SUITES = ['sim-phones', 'miniwob'] as const;
+/** A suite that may keep tasks of its own for demonstrations (narrower than training's, so that RL has more to learn). */
+export type TrainingSuite = Suite & { demonstration?(seed: number, index: number): TaskInstance };
 
+/** Suites and backends by name, loaded when they are first asked for: a run on simulated phones opens no browser. */
 export interface Rooms {
-  /** Errors: `not_found`, with the names there are. */
-  suite(id: string): Promise<Suite>;
+  /** A suite, its training draws mixed as a config says. Errors: `not_found`, with the names there are. */
+  suite(id: string, config: RunConfig): Promise<TrainingSuite>;
   /** The one backend of a kind on this host. */
   backend(suite: Suite): Promise<DeviceBackend>;
   close(): Promise<void>;
@@ -21,24 +23,17 @@ export function createRooms(): Rooms {
     open.push(backend);
     return backend;
   });
+  const suites = remember(async (key: string) => {
+    const [id, wide] = JSON.parse(key) as [string, number];
+    return (await import('../suites/index.ts')).getSuite(id, { wideSkinFraction: wide });
+  });
   return {
-    suite: remember(loadSuite),
+    suite: (id, config) => suites(JSON.stringify([id, config.learn.curriculum.wideSkinFraction])),
     backend: (suite) => backends(suite.backend),
     close: async () => {
       await Promise.all(open.map((backend) => backend.close()));
     },
   };
-}
-
-async function loadSuite(id: string): Promise<Suite> {
-  switch (id) {
-    case 'sim-phones':
-      return (await import('../suites/sim/suite.ts')).createSimSuite();
-    case 'miniwob':
-      return (await import('../suites/miniwob/suite.ts')).createMiniwobSuite();
-    default:
-      throw new TapwrightError('not_found', `there is no suite "${id}": there are ${SUITES.join(', ')}`);
-  }
 }
 
 async function loadBackend(kind: string): Promise<DeviceBackend> {

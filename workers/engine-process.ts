@@ -5,7 +5,9 @@ import { TapwrightError } from '../domain/errors.ts';
 
 /** Arguments of the embedded engine's process. */
 export function engineArgs(home: string, port: number, config: RunConfig): string[] {
-  return ['--port', String(port), '--dir', join(home, 'engine'), '--max-batch', String(config.engine.maxBatch)];
+  const { maxBatch, threads, backend } = config.engine;
+  const values = { port, checkpoints: join(home, 'engine'), 'max-batch': maxBatch, threads, backend };
+  return Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 
 /** The port asked for if it is free, else another free one: loopback only. */

@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { WorkflowHandle } from '@temporalio/client';
@@ -16,7 +15,9 @@ import { evaluationId } from '../workflows/ids.ts';
 import { queues } from '../workflows/queues.ts';
 import type { EvaluationInput, RunStatus, TrainingInput } from '../workflows/types.ts';
 import { fromFailure } from '../workflows/failures.ts';
+import { openHomeRun } from './home.ts';
 import { createProgress, duration } from './progress.ts';
+import { writeReport } from './report/command.ts';
 import { resultsTable } from './results-table.ts';
 import { openRunFolder } from './run-folder.ts';
 
@@ -82,7 +83,7 @@ async function run(configPath: string, options: RunOptions): Promise<void> {
     const handle = await startOrAttach(client, 'trainingRun', id, names.workflow, [input]);
     const status = (await Promise.race([follow(handle), supervisor.failed])) as RunStatus;
     process.stdout.write(`\n${await resultsTable(folder)}\n`);
-    if (status.report !== null) say(`report: ${status.report}`);
+    say(`report: ${await writeReport(await openHomeRun(id))}`);
     if (status.digest !== null) say(`digest: ${status.digest}`);
   });
 }

@@ -1,32 +1,29 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DeviceActivities, LearnActivities, PolicyRef } from '../activities/api.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { runConfigSchema } from '../configs/schema.ts';
 import type { EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
 import { workflowBundle } from '../workers/bundle.ts';
-import { findTemporal } from '../workers/temporal-server.ts';
 import { queues } from '../workflows/queues.ts';
 import type { RunStatus, TrainingInput } from '../workflows/types.ts';
+import { localTemporal } from './local-temporal.ts';
 
 /** Orchestration on a real Temporal server, with activities that do nothing: what runs, how often, in what order. */
+const HISTORIES = fileURLToPath(new URL('./histories', import.meta.url));
 let env: TestWorkflowEnvironment;
 let home: string;
 
 beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
   home = await mkdtemp(join(tmpdir(), 'tapwright-'));
-  // A server of the tests' own, whatever TEMPORAL_ADDRESS says.
-  const found = findTemporal({ ...process.env, TEMPORAL_ADDRESS: undefined });
-  if (found.kind !== 'binary') throw new Error('no Temporal binary');
-  env = await TestWorkflowEnvironment.createLocal({
-    server: { executable: { type: 'existing-path', path: found.path } },
-  });
+  env = await localTemporal();
 }, 60_000);
 afterAll(async () => {
   await env.teardown();
@@ -105,6 +102,15 @@ async function withWorkers<T>(prefix: string, activities: Fakes, body: () => Pro
   }
 }
 
+/** With TAPWRIGHT_SAVE_HISTORIES=1 the histories of a run become the saved ones that later versions are held to. */
+async function saveHistories(ids: Record<string, string>): Promise<void> {
+  if (process.env['TAPWRIGHT_SAVE_HISTORIES'] !== '1') return;
+  for (const [scenario, workflowId] of Object.entries(ids)) {
+    const history = await env.client.workflow.getHandle(workflowId).fetchHistory();
+    await writeFile(join(HISTORIES, `${scenario}-sdk-1.24.0.json`), `${historyToJSON(history)}\n`);
+  }
+}
+
 const start = (run: string, runConfig: RunConfig): Promise<RunStatus> => {
   const input: TrainingInput = { run, config: runConfig, site: { prefix: run, hosts: ['here'] } };
   return env.client.workflow.execute('trainingRun', {
@@ -114,10 +120,29 @@ const start = (run: string, runConfig: RunConfig): Promise<RunStatus> => {
   }) as Promise<RunStatus>;
 };
 
+describe('saved histories', () => {
+  it('replay with the workflows of today', async () => {
+    const histories = async function* (): AsyncGenerator<{ workflowId: string; history: unknown }> {
+      for (const file of await readdir(HISTORIES)) {
+        yield { workflowId: file, history: JSON.parse(await readFile(join(HISTORIES, file), 'utf8')) };
+      }
+    };
+    const names: string[] = [];
+    const codePath = await workflowBundle(home);
+    for await (const result of Worker.runReplayHistories({ workflowBundle: { codePath } }, histories())) {
+      names.push(result.workflowId);
+      // A break is reported, not thrown.
+      expect(result.error, result.workflowId).toBeUndefined();
+    }
+    expect(names.length).toBeGreaterThanOrEqual(3);
+  }, 60_000);
+});
+
 describe('a run on Temporal', () => {
   it('goes through every stage once, across continue-as-new, and says so', async () => {
     const log: string[] = [];
     const status = await withWorkers('whole', fakes(log), () => start('whole', config()));
+    await saveHistories({ 'training-run': 'whole', 'policy-update': 'whole/u0002', evaluation: 'whole/eval/u0004' });
     expect(log).toEqual([
       'sft 0',
       'sft 1',

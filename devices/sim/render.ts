@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { createCanvas, GlobalFonts, type SKRSContext2D } from '@napi-rs/canvas';
+import { createCanvas, GlobalFonts, type Canvas, type SKRSContext2D } from '@napi-rs/canvas';
 import { hashHex, screenHash } from '../../rl/index.ts';
 import { hashSeed } from '../../rl/random.ts';
 import { HEIGHT, STATUS_BAR, WIDTH, type Shown, type SkinFamily, type View } from './skin.ts';
@@ -35,23 +35,60 @@ export function drawView(g: SKRSContext2D, view: View, family: SkinFamily): void
   const theme = THEMES[family];
   g.fillStyle = theme.ground;
   g.fillRect(0, 0, WIDTH, HEIGHT);
-  g.textBaseline = 'middle';
-  g.font = `9px ${FONT}`;
-  g.fillStyle = theme.ink;
-  g.textAlign = 'left';
-  g.fillText('9:41', 8, STATUS_BAR / 2);
-  g.textAlign = 'right';
-  g.fillText('100%', WIDTH - 8, STATUS_BAR / 2);
-  if (view.title !== 'home') {
-    g.textAlign = 'center';
-    g.font = `bold 13px ${FONT}`;
-    g.fillText(view.title, WIDTH / 2, STATUS_BAR + 13);
-  }
+  write(g, '9:41', '9px', theme.ink, 8, STATUS_BAR / 2, 'left');
+  write(g, '100%', '9px', theme.ink, WIDTH - 8, STATUS_BAR / 2, 'right');
+  if (view.title !== 'home') write(g, view.title, 'bold 13px', theme.ink, WIDTH / 2, STATUS_BAR + 13, 'center');
   for (const shown of view.shown) drawItem(g, shown, theme);
   if (view.canScrollDown) {
     g.fillStyle = theme.faint;
     g.fillRect(WIDTH - 3, HEIGHT / 2, 2, 60);
   }
+}
+
+interface Sprite {
+  image: Canvas;
+  width: number;
+}
+type Align = 'left' | 'right' | 'center';
+/** Words repeat from screen to screen, and shaping text is most of a drawing's cost: each is shaped once. */
+const sprites = new Map<string, Sprite>();
+const SPRITE_HEIGHT = 22;
+
+function spriteOf(text: string, font: string, color: string): Sprite {
+  const key = `${font}|${color}|${text}`;
+  const known = sprites.get(key);
+  if (known) return known;
+  const probe = createCanvas(1, 1).getContext('2d');
+  probe.font = `${font} ${FONT}`;
+  const width = Math.max(1, Math.ceil(probe.measureText(text).width) + 2);
+  const image = createCanvas(width, SPRITE_HEIGHT);
+  const g = image.getContext('2d');
+  g.font = `${font} ${FONT}`;
+  g.fillStyle = color;
+  g.textBaseline = 'middle';
+  g.fillText(text, 1, SPRITE_HEIGHT / 2);
+  const sprite = { image, width };
+  if (sprites.size >= 5000) sprites.delete(sprites.keys().next().value!);
+  sprites.set(key, sprite);
+  return sprite;
+}
+
+/** Writes a line around (x, y), squeezed into `room` pixels. Whole pixels only, so that a word always looks the same. */
+function write(
+  g: SKRSContext2D,
+  text: string,
+  font: string,
+  color: string,
+  x: number,
+  y: number,
+  align: Align,
+  room = WIDTH,
+): void {
+  if (text === '') return;
+  const { image, width } = spriteOf(text, font, color);
+  const w = Math.min(width, Math.max(1, Math.floor(room)));
+  const left = align === 'left' ? x : align === 'right' ? x - w : x - w / 2;
+  g.drawImage(image, Math.round(left), Math.round(y - SPRITE_HEIGHT / 2), w, SPRITE_HEIGHT);
 }
 
 function rounded(g: SKRSContext2D, x: number, y: number, w: number, h: number, radius: number): void {
@@ -63,23 +100,14 @@ function rounded(g: SKRSContext2D, x: number, y: number, w: number, h: number, r
 function drawItem(g: SKRSContext2D, { item, label, box }: Shown, theme: Theme): void {
   const { x, y, width, height } = box;
   const middle = y + height / 2;
-  const text = (value: string, at: number, align: 'left' | 'right' | 'center', color: string, size = 11): void => {
-    g.font = `${size}px ${FONT}`;
-    g.textAlign = align;
-    g.fillStyle = color;
-    g.fillText(value, at, middle, width - 12);
-  };
+  const text = (value: string, at: number, align: Align, color: string, size = 11): void =>
+    write(g, value, `${size}px`, color, at, middle, align, width - 12);
   if (item.role === 'icon') {
     const hue = hashSeed('icon', label) % 360;
     g.fillStyle = `hsl(${hue} 60% 52%)`;
     rounded(g, x + 9, y, 34, 34, theme.radius + 2);
-    g.fillStyle = '#ffffff';
-    g.font = `bold 16px ${FONT}`;
-    g.textAlign = 'center';
-    g.fillText(label[0]!.toUpperCase(), x + 26, y + 17);
-    g.font = `8px ${FONT}`;
-    g.fillStyle = theme.ink;
-    g.fillText(label, x + 26, y + 41, 62);
+    write(g, label[0]!.toUpperCase(), 'bold 16px', '#ffffff', x + 26, y + 17, 'center');
+    write(g, label, '8px', theme.ink, x + 26, y + 41, 'center', 62);
     return;
   }
   if (item.role === 'button') {

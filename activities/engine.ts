@@ -31,9 +31,13 @@ async function call(url: string, path: string, body: Json | null, timeoutMs: num
     throw new TapwrightError(response.status >= 500 ? 'engine_unavailable' : 'engine_refused', detail);
   } catch (error) {
     if (error instanceof TapwrightError) throw error;
-    throw new TapwrightError('engine_unavailable', `the engine at ${url} does not answer ${path}: ${String(error)}`, {
-      cause: error,
-    });
+    throw new TapwrightError(
+      'engine_unavailable',
+      `the engine at ${url} does not answer ${path}: ${String((error as Error).cause ?? error)}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

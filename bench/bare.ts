@@ -1,11 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createDeviceActivities } from '../activities/device.ts';
 import { createLearnActivities } from '../activities/learn.ts';
 import type { Metrics } from '../activities/api.ts';
 import { openRunFolder } from '../cli/run-folder.ts';
 import type { RunConfig } from '../configs/schema.ts';
+import { asTapwrightError } from '../domain/errors.ts';
 import { keepChild } from '../workers/child.ts';
 import { engineArgs, usablePort } from '../workers/engine-process.ts';
 import { collectBatch, collectEvaluation } from '../workflows/batch.ts';
@@ -52,14 +54,14 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
   const learn = await createLearnActivities({ home, engineUrl });
   const batch: BatchPorts = {
     tasks: (request) => device.activities.tasks(request),
-    attempt: (spec) => device.activities.runEpisode(spec),
+    attempt: (spec) => patient(() => device.activities.runEpisode(spec)),
   };
   const site = { prefix: 'bare', hosts: ['here'] };
   const ports: StagePorts = {
     openRun: (id) => learn.activities.openRun(id),
     demonstrate: (request) => device.activities.demonstrate(request),
     sftChunk: async (request) => {
-      const done = await learn.activities.sftChunk(request);
+      const done = await patient(() => learn.activities.sftChunk(request));
       options.onMetrics('sft', request.chunk + 1, done.metrics);
       return done;
     },
@@ -67,7 +69,7 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
       const started = performance.now();
       const results = await collectBatch(batch, config, { run, phase, update, round, policy: policy.sampler });
       const rolled = performance.now();
-      const outcome = await learn.activities.learn({ run, phase, update, results });
+      const outcome = await patient(() => learn.activities.learn({ run, phase, update, results }));
       options.onMetrics(phase, update, {
         ...outcome.metrics,
         'time/rollout_s': (rolled - started) / 1000,
@@ -91,6 +93,19 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
     await device.close();
     await learn.close();
     await engine?.stop();
+  }
+}
+
+/** Temporal's retries in small: an engine that is away for a while is waited for. */
+async function patient<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (asTapwrightError(error).code !== 'engine_unavailable' || tries >= 60) throw error;
+      if (tries === 1) process.stderr.write(`${String(error)}; trying again\n`);
+      await sleep(1_000);
+    }
   }
 }
 

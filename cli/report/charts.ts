@@ -18,6 +18,8 @@ export interface ChartOptions {
   include?: readonly number[];
   format?: (value: number) => string;
   xName: string;
+  /** Names of a single series are left out unless they say what the title does not. */
+  legend?: boolean;
 }
 
 const WIDTH = 460;
@@ -32,9 +34,9 @@ const WINDOW = 9;
 /** Colours of the page: `--s1` to `--s6`. */
 export const MAX_SERIES = 6;
 
-/** One figure: heading, legend (from two series on), plot with a tooltip at every x, and a summary for screen readers. */
+/** One figure: heading, legend, plot with a tooltip at every x, and a summary for screen readers. */
 export function lineChart(options: ChartOptions): string {
-  const { title, note, x, series, include = [], format = short, xName } = options;
+  const { title, note, x, series, include = [], format = short, xName, legend: named = series.length > 1 } = options;
   const all = series.flatMap(({ values }) => values.filter((v) => v !== null));
   if (all.length === 0) return '';
   const ticks = niceTicks(Math.min(...all, ...include), Math.max(...all, ...include));
@@ -68,7 +70,7 @@ export function lineChart(options: ChartOptions): string {
       parts.push(`<path class="line ${style}" style="stroke:var(--s${i + 1})" d="${path(points, x, px, py)}"/>`);
     };
     line(values, smooth ? 'faint' : '');
-    if (smooth) line(movingMean(values, WINDOW), '');
+    if (smooth) line(smoothed(values, x), '');
     if (values.filter((v) => v !== null).length === 1) {
       const at = values.findIndex((v) => v !== null);
       parts.push(`<circle r="3" cx="${n(px(x[at]!))}" cy="${n(py(values[at]!))}" style="fill:var(--s${i + 1})"/>`);
@@ -88,10 +90,9 @@ export function lineChart(options: ChartOptions): string {
     const given = values.filter((v) => v !== null);
     return `${name} from ${format(given[0] ?? NaN)} to ${format(given.at(-1) ?? NaN)}`;
   });
-  const legend =
-    series.length < 2
-      ? ''
-      : `<ul class="legend">${series.map(({ name }, i) => `<li><i style="background:var(--s${i + 1})"></i>${escapeHtml(name)}</li>`).join('')}</ul>`;
+  const legend = !named
+    ? ''
+    : `<ul class="legend">${series.map(({ name }, i) => `<li><i style="background:var(--s${i + 1})"></i>${escapeHtml(name)}</li>`).join('')}</ul>`;
   return `<figure class="chart"><figcaption><b>${escapeHtml(title)}</b> <span>${escapeHtml(note)}</span></figcaption>${legend}
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(`${title}: ${ends.join('; ')}`)}">${parts.join('')}</svg></figure>`;
 }
@@ -114,6 +115,12 @@ function path(
     pen = true;
   });
   return out;
+}
+
+/** Warm-up and training are smoothed apart: what happens between them is a step, not a slope. */
+function smoothed(values: readonly (number | null)[], x: readonly number[]): (number | null)[] {
+  const cut = x.filter((at) => at <= 0).length;
+  return [...movingMean(values.slice(0, cut), WINDOW), ...movingMean(values.slice(cut), WINDOW)];
 }
 
 /** Mean of the values at most half a window away; null where there is no value itself. */

@@ -23,7 +23,7 @@ const STYLE = `
 main{max-width:1040px;margin:0 auto;padding:24px 16px 64px}h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 8px}
 p{margin:4px 0 12px}.dim,figcaption span{color:var(--dim)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:5px 14px 5px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}th{font-weight:600;color:var(--dim)}
+th,td{padding:5px 14px 5px 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}th{font-weight:600;color:var(--dim)}
 td.num,th.num{text-align:right}.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:24px}
 figure{margin:0}svg{width:100%;height:auto;display:block}.grid{stroke:var(--line)}.mark{stroke:var(--dim);stroke-dasharray:3 3}
 .tick{fill:var(--dim);font-size:11px}.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.faint{stroke-width:1;opacity:.35}

@@ -187,7 +187,7 @@ function charts(rows: readonly MetricsRow[]): string[] {
   const group = (prefix: string, title: string, note: string, empty: number | null): string => {
     const keys = [...new Set(learned.flatMap((row) => Object.keys(row)))].filter((key) => key.startsWith(prefix));
     const series = keys.map((key) => ({ name: key.slice(prefix.length), values: valuesOf(key, empty) }));
-    return draw({ title, note, series: few(series), include: [0] });
+    return draw({ title, note, series: few(series), include: [0], legend: true });
   };
   return [
     ...fixed.slice(0, 2),

@@ -37,11 +37,13 @@ export async function createDeviceActivities(
   const user = createRuleUser();
   const folder = remember((run: string) => openRun(options.home, run));
 
+  const engines: { close(): Promise<void> }[] = [];
   /** A run's planner speaks the words of the suite it is trained on, wherever it is evaluated. */
   const agent = remember(async (run: string) => {
     const { config } = await folder(run);
     const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite, config)).vocabulary() });
-    const engine = await createSampler(config, options.engineUrl);
+    const engine = createSampler(options, config, tokenizer);
+    engines.push(engine);
     const planner = createPlanner({ engine, tokenizer, historySteps: config.agent.historySteps });
     return { config, tokenizer, planner };
   });
@@ -144,7 +146,13 @@ export async function createDeviceActivities(
     closeEpisode: asActivity(async (spec, lease) => (await portsOf(spec)).close(spec, lease)),
     recordEpisode: asActivity(record),
   };
-  return { activities, close: () => rooms.close() };
+  return {
+    activities,
+    close: async () => {
+      await Promise.all(engines.map((engine) => engine.close()));
+      await rooms.close();
+    },
+  };
 }
 
 /** The work, or `deadline` after so many milliseconds; a cancelled activity ends at once. */

@@ -11,11 +11,12 @@ import type { MetricsRow, RunFolder } from '../store/index.ts';
 import type { LearnActivities, Metrics, PolicyRef, Progress } from './api.ts';
 import { evaluationCell, rolloutMetrics } from './batch-metrics.ts';
 import { createLearnerCritic } from './critic.ts';
-import { createTrainingEngine, hiddenSize } from './engine.ts';
+import { createTrainingEngine } from './engine.ts';
 import type { LearnerEngine } from './engine.ts';
 import { asActivity, beat } from './heartbeat.ts';
 import { imitate } from './imitation.ts';
 import { learnFromBatch } from './learner.ts';
+import { hiddenSize } from './training-rows.ts';
 import { createPolicyTrainer } from './policy-trainer.ts';
 import type { PolicyTrainer, SavedPolicy } from './policy-trainer.ts';
 import { remember } from './remember.ts';
@@ -44,11 +45,13 @@ export async function createLearnActivities(
   options: LearnOptions,
 ): Promise<{ activities: LearnActivities; close: () => Promise<void> }> {
   const rooms = createRooms();
+  const engines: LearnerEngine[] = [];
   const learners = remember(async (run: string): Promise<Learner> => {
     const folder = await openRun(options.home, run);
     const { config } = folder;
     const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite, config)).vocabulary() });
-    const engine = await createTrainingEngine({ ...options, config, tokenizer });
+    const engine = createTrainingEngine(options, config, tokenizer);
+    engines.push(engine);
     return { folder, config, engine, trainer: createPolicyTrainer({ engine: engine.training, beat }) };
   });
 
@@ -153,7 +156,13 @@ export async function createLearnActivities(
       return { path: join(folder.dir, 'report.html'), digest: await folder.digest() };
     }),
   };
-  return { activities, close: () => rooms.close() };
+  return {
+    activities,
+    close: async () => {
+      await Promise.all(engines.map((engine) => engine.close()));
+      await rooms.close();
+    },
+  };
 }
 
 const refOf = (checkpoint: Checkpoint): PolicyRef => ({

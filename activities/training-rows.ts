@@ -125,3 +125,9 @@ function hiddenState(sample: PlannerSample): Float32Array {
   for (let i = 0; i < out.length; i++) out[i] = bytes.readFloatLE(4 * i);
   return out;
 }
+
+/** Numbers in a hidden state, from the first recorded step; 0 without one. */
+export function hiddenSize(episodes: readonly Episode[]): number {
+  const first = episodes.find((episode) => episode.steps.length > 0)?.steps[0];
+  return first === undefined || first.sample.hidden === null ? 0 : hiddenState(first.sample).length;
+}

@@ -234,7 +234,7 @@ function detailOf(text: string): { detail: string; code: string | null } {
 
 /** Is a 404 about the weights named in the call (gone for good) rather than about a model or session of a past life? */
 function aboutPath(detail: string, body: Json | null): boolean {
-  const named = [body?.['path'], body?.['model_path']].filter((x) => typeof x === 'string');
+  const named = [body?.['path'], body?.['model_path'], body?.['base_model']].filter((x) => typeof x === 'string');
   return /checkpoint|tinker:\/\//i.test(detail) || named.some((path) => detail.includes(path));
 }
 

@@ -50,6 +50,8 @@ const entry = (text: string, page: string | null, menu: boolean): Item => ({
   ...(menu ? { menu: text } : {}),
 });
 
+const said = (text: string): Item => ({ role: 'label', label: { text }, tap: { do: 'nothing' } });
+
 /** Archetype `nested settings`. */
 function settings(phone: Phone, page: string): Item[] {
   if (page === 'root') return (Object.keys(SETTINGS) as Group[]).map((group) => open(group, group));
@@ -81,9 +83,8 @@ function notes(phone: Phone, page: string): Item[] {
 function messages(phone: Phone, page: string): Item[] {
   if (page === 'root') return list(phone, 'contacts').map((name) => entry(name, `entry:${name}`, false));
   const name = page.slice('entry:'.length);
-  const said = list(phone, `messages.${name}`).slice(-2);
   return [
-    ...said.map((text): Item => ({ role: 'label', label: { text }, tap: { do: 'nothing' } })),
+    ...list(phone, `messages.${name}`).slice(-2).map(said),
     field(phone, 'body', 'text'),
     button('send', { do: 'commit', list: `messages.${name}`, from: ['text'] }),
   ];
@@ -100,12 +101,16 @@ function contacts(phone: Phone, page: string): Item[] {
     return [
       field(phone, 'name', 'name'),
       field(phone, 'number', 'number'),
-      button('save', { do: 'commit', list: 'contacts.added', from: ['name', 'number'] }),
+      button('save', { do: 'commit', list: 'contacts.added', from: ['name', 'number'], also: 'contacts' }),
     ];
   const name = page.slice('entry:'.length);
   return [
     { role: 'button', label: { concept: 'call' }, tap: { do: 'set', key: 'called', to: name, pop: false } },
     toggle(phone, { concept: 'favourite' }, `contact.${name}`),
+    ...list(phone, 'contacts.added')
+      .filter((added) => added.startsWith(`${name} `))
+      .slice(-1)
+      .map((added): Item => said(added.slice(name.length + 1))),
   ];
 }
 
@@ -130,11 +135,7 @@ function shop(phone: Phone, page: string): Item[] {
       button('cart', { do: 'open', page: 'cart' }),
     ];
   if (page === 'cart')
-    return [
-      ...list(phone, 'cart').map((text): Item => ({ role: 'label', label: { text }, tap: { do: 'nothing' } })),
-      field(phone, 'code', 'code'),
-      button('buy', { do: 'buy' }),
-    ];
+    return [...list(phone, 'cart').map(said), field(phone, 'code', 'code'), button('buy', { do: 'buy' })];
   return [
     { role: 'button', label: { concept: 'add' }, tap: { do: 'add', list: 'cart', entry: page.slice('entry:'.length) } },
     button('cart', { do: 'open', page: 'cart' }),
@@ -159,12 +160,7 @@ function mail(phone: Phone, page: string): Item[] {
       field(phone, 'body', 'text'),
       button('send', { do: 'commit', list: 'mail', from: ['to', 'text'] }),
     ];
-  return [
-    ...list(phone, 'mail')
-      .slice(-3)
-      .map((text): Item => ({ role: 'label', label: { text }, tap: { do: 'nothing' } })),
-    button('create', { do: 'open', page: 'new' }),
-  ];
+  return [...list(phone, 'mail').slice(-3).map(said), button('create', { do: 'open', page: 'new' })];
 }
 
 /** Archetype `form` with a choice. */

@@ -5,7 +5,7 @@ import { createFaults } from './faults.ts';
 import { goalHolds, witness, type Goal } from './goal.ts';
 import type { Phone } from './model.ts';
 import { createRenderer, type Frame, type Renderer } from './render.ts';
-import { createNavigator, missingFact, stateKey, type Navigator } from './search.ts';
+import { createNavigator, neededFact, stateKey, type Navigator } from './search.ts';
 import { HEIGHT, WIDTH, outlineOf, viewOf, type Shown, type Skin, type View } from './skin.ts';
 import { apply, home, longPress, scroll, typeText } from './transition.ts';
 
@@ -163,11 +163,12 @@ function createHandle(
       }
     },
     truth(): Promise<Truth> {
+      const route = navigator.route(phone);
       return Promise.resolve({
         key: stateKey(phone),
         goalHolds: goalHolds(phone, goal),
-        distance: navigator.route(phone)?.distance ?? null,
-        needsFact: missingFact(phone, goal),
+        distance: route?.distance ?? null,
+        needsFact: neededFact(route),
       });
     },
     expert(): Promise<ExpertMove | null> {

@@ -36,7 +36,7 @@ export const CONCEPTS = {
   // Buttons and fields.
   back: ['back', 'return', 'previous', 'leave', 'exit'],
   create: ['new', 'plus', 'create', 'compose', 'start'],
-  save: ['save', 'keep', 'store-it', 'confirm', 'apply'],
+  save: ['save', 'keep', 'retain', 'confirm', 'apply'],
   send: ['send', 'submit', 'deliver', 'transmit', 'dispatch'],
   remove: ['delete', 'remove', 'erase', 'trash', 'discard'],
   cart: ['cart', 'basket', 'bag', 'trolley', 'order'],
@@ -86,25 +86,15 @@ export const SONGS = [
   'orbit',
   'prairie',
 ];
-export const PRODUCTS = [
-  'apples',
-  'bread',
-  'cheese',
-  'dates-box',
-  'eggs',
-  'flour',
-  'grapes',
-  'honey',
-  'juice',
-  'lemons',
-];
+export const PRODUCTS = ['apples', 'bread', 'cheese', 'figs', 'eggs', 'flour', 'grapes', 'honey', 'juice', 'lemons'];
 export const CITIES = ['paris', 'tokyo', 'cairo', 'lima', 'oslo', 'delhi', 'quito', 'rome', 'sofia', 'tunis'];
 export const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
 export const HOURS = ['five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'noon', 'midnight'];
 export const LEVELS = ['low', 'medium', 'high'];
 export const VERBS = ['buy', 'bring', 'fetch', 'paint', 'clean', 'sell'];
-export const THINGS = ['milk', 'chairs', 'boots', 'lamp', 'books', 'tent', 'rope', 'soap', 'maps-set', 'kite'];
+export const THINGS = ['milk', 'chairs', 'boots', 'lamp', 'books', 'tent', 'rope', 'soap', 'globe', 'kite'];
 export const EVENTS = ['lunch', 'dentist', 'concert', 'meeting', 'picnic', 'exam', 'haircut', 'yoga'];
-export const DIGITS = ['one-one', 'two-two', 'three-three', 'four-four', 'five-five', 'six-six'];
+export const DIGITS = ['5501', '5512', '5523', '5534', '5545', '5556'];
+export const VOUCHERS = ['spring', 'summer', 'autumn', 'winter', 'harvest', 'festive'];
 /** Things no phone has: what impossible tasks ask for. */
 export const ABSENT = ['radar', 'sonar', 'zoe', 'wanda', 'xylophone', 'umbrellas', 'atlantis', 'gravity'];

@@ -35,8 +35,8 @@ export type Effect =
   | { do: 'set'; key: string; to: string; pop: boolean }
   | { do: 'focus'; field: string }
   | { do: 'choose'; field: string; to: string }
-  /** Appends the drafts of `from`, joined by a space, to a list; nothing while one of them is empty. */
-  | { do: 'commit'; list: string; from: string[] }
+  /** Puts the drafts of `from`, joined by a space, at the end of a list, and the first of them at the end of `also`. */
+  | { do: 'commit'; list: string; from: string[]; also?: string }
   | { do: 'add'; list: string; entry: string }
   | { do: 'buy' }
   | { do: 'remove'; list: string; entry: string }

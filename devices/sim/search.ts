@@ -1,7 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { Intent } from '../../domain/index.ts';
-import { MENU_LIST } from './apps.ts';
 import { goalHolds, holds, witness, type Goal } from './goal.ts';
-import { list, pageOf, scalar, type Effect, type Phone } from './model.ts';
+import { list, scalar, type Effect, type Phone } from './model.ts';
 import { viewOf, type Skin } from './skin.ts';
 import { apply, home, longPress, scroll, typeText } from './transition.ts';
 
@@ -14,38 +14,36 @@ export interface Route {
 /** More states than any instance of the suites needs; past it the goal counts as out of reach. */
 const MAX_STATES = 4000;
 
+/** Lists that pages show as scrolling rows: what they hold, in order, decides what is in view and how far to scroll. */
+const SHOWN_LISTS = ['contacts', 'notes', 'alarms', 'events', 'cities', 'cart', 'songs', 'products'];
+
 /** What of a phone matters for the way to the goal: states that agree in it have the same distance. */
 function reducedKey(phone: Phone, goal: Goal): string {
-  const parts: unknown[] = [
-    phone.app,
-    phone.stack,
-    phone.scroll,
-    phone.focus,
-    phone.menu,
-    phone.popup,
-    phone.popupIn,
-    phone.evidence,
-  ];
+  const { app, stack, scroll: at, focus, menu, popup, popupIn, evidence } = phone;
+  const parts: unknown[] = [app, stack, at, focus, menu, popup, popupIn, evidence];
   for (const condition of goal.conditions) parts.push(holds(phone, condition));
-  for (const stop of goal.stops) parts.push(list(phone, stop.list).includes(stop.has));
+  for (const name of SHOWN_LISTS) parts.push(phone.data[name]);
   for (const [field, value] of Object.entries(goal.drafts)) {
     const typed = phone.draft[field];
     parts.push(typed === undefined || typed === '' ? 0 : typed === value.text ? 1 : 2);
     if ('fact' in value) parts.push(phone.known.includes(value.fact));
   }
-  // The lengths of lists in front decide where scrolling ends.
-  if (phone.app) parts.push(list(phone, MENU_LIST[phone.app] ?? '').length);
-  // A search page shows results for exactly what is typed.
-  if (phone.app === 'weather') parts.push(phone.draft.query);
+  // A search page shows results for exactly what is typed, and a voucher changes what is bought.
+  parts.push(phone.draft.query, phone.draft.code);
   return JSON.stringify(parts);
 }
 
-/** Facts that are still to be asked for. */
-export function missingFact(phone: Phone, goal: Goal): string | null {
-  if (goalHolds(phone, goal)) return null;
+/** The next user fact that the way to the goal needs and that was not told yet. */
+function missingFact(phone: Phone, goal: Goal): string | null {
   for (const value of Object.values(goal.drafts))
     if ('fact' in value && !phone.known.includes(value.fact)) return value.fact;
   return null;
+}
+
+/** Name of the fact that a shortest path asks for, if one does. */
+export function neededFact(route: Route | null): string | null {
+  const ask = route?.moves.find((move) => move.kind === 'ask_user');
+  return ask?.kind === 'ask_user' ? ask.question : null;
 }
 
 /** Whether an effect can lie on a shortest path: navigation within the task's ground, and data moved towards the goal. */
@@ -170,5 +168,16 @@ export function createNavigator(goal: Goal, skin: Skin): Navigator {
   };
 }
 
-/** Identity of a state for judges and records: everything but pixels. */
-export const stateKey = (phone: Phone): string => JSON.stringify([phone.app, pageOf(phone), phone]);
+/**
+ * Identity of a state for judges and records: everything but pixels. Sixteen hex digits, whatever the order in which
+ * the phone came to it: a switch turned on and off again is as it was.
+ */
+export function stateKey(phone: Phone): string {
+  const held = (object: Record<string, string | string[]>): unknown[] =>
+    Object.entries(object)
+      .filter(([, value]) => value !== 'off' && value.length > 0)
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+  const { data, draft, known, ...rest } = phone;
+  const text = JSON.stringify([Object.entries(rest).sort(), held(data), held(draft), [...known].sort()]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}

@@ -32,6 +32,10 @@ const put = (phone: Phone, key: string, value: string | string[]): Phone => ({
   data: { ...phone.data, [key]: value },
 });
 
+/** Entries of a list are distinct: one that is there already moves to the end. */
+const append = (phone: Phone, name: string, entry: string): Phone =>
+  put(phone, name, [...list(phone, name).filter((other) => other !== entry), entry]);
+
 function launch(phone: Phone, app: Concept): Phone {
   const opened = enter({ ...phone, app }, ['root']);
   return phone.popupIn === app ? { ...opened, popupIn: null, popup: true } : opened;
@@ -63,7 +67,8 @@ export function apply(phone: Phone, effect: Effect): Phone {
     case 'commit': {
       const parts = effect.from.map((field) => phone.draft[field] ?? '');
       if (parts.some((part) => part === '')) return phone;
-      const done = put(phone, effect.list, [...list(phone, effect.list), parts.join(' ')]);
+      const kept = append(phone, effect.list, parts.join(' '));
+      const done = effect.also === undefined ? kept : append(kept, effect.also, parts[0]!);
       // A chat stays where it is; a form closes.
       return pageOf(phone).startsWith('entry:') ? autofocus({ ...done, draft: {}, scroll: 0 }) : back(done);
     }

@@ -104,8 +104,9 @@ function vocabulary(): readonly string[] {
   const contents = Object.values(words).filter((value): value is string[] => Array.isArray(value));
   const goals = TEMPLATES.flatMap((template) => {
     const params = Object.fromEntries(Object.entries(template.params).map(([key, values]) => [key, values[0]!]));
-    return template.build(params).goal.split(' ');
+    const { goal, facts } = template.build(params);
+    return [...goal.split(' '), ...Object.keys(facts ?? {})];
   });
   const labels = (Object.keys(CONCEPTS) as Concept[]).flatMap((concept) => CONCEPTS[concept]);
-  return [...new Set([...labels, ...contents.flat(), ...goals, ...APPS, 'home', 'order', 'boss', 'hometown'])].sort();
+  return [...new Set([...labels, ...contents.flat(), ...goals, ...APPS, 'home', 'on', 'off'])].sort();
 }

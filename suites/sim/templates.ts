@@ -1,6 +1,6 @@
 import { LEVEL_SETTINGS, SETTINGS } from '../../devices/sim/apps.ts';
 import {
-  ABSENT, CITIES, DAYS, DIGITS, EVENTS, HOURS, LEVELS, NAMES, PRODUCTS, SONGS, THINGS, VERBS, type Concept,
+  ABSENT, CITIES, DAYS, DIGITS, EVENTS, HOURS, LEVELS, NAMES, PRODUCTS, SONGS, THINGS, VERBS, VOUCHERS, type Concept,
 } from '../../devices/sim/concepts.ts'; // prettier-ignore
 import type { Condition, DraftValue, Goal } from '../../devices/sim/goal.ts';
 import type { Phone } from '../../devices/sim/model.ts';
@@ -152,6 +152,22 @@ const simple: Template[] = [
     }),
     present: [{ list: 'products', entry: product! }],
   })),
+  one(
+    'shop-ask',
+    'store',
+    { product: PRODUCTS, code: VOUCHERS },
+    ({ product, code }) => ({
+      goal: `buy ${product} with my voucher`,
+      spec: spec(['shop'], [{ list: 'bought', has: `${product} ${code}` }], {
+        drafts: { code: { fact: 'voucher', text: code! } },
+        entries: [product!],
+        stops: [{ list: 'cart', has: product! }],
+      }),
+      present: [{ list: 'products', entry: product! }],
+      facts: { voucher: code! },
+    }),
+    ['ask-user'],
+  ),
   one('music-play', 'list-detail', { song: SONGS }, ({ song }) => ({
     goal: `play ${song}`,
     spec: spec(['music'], [{ key: 'playing', is: song! }], { entries: [song!] }),

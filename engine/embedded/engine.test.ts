@@ -7,6 +7,7 @@ import type { EngineDatum } from './datum.ts';
 import { createDistribution } from './distribution.ts';
 import { createLayout, initialWeights, parseModelName } from './layout.ts';
 import { parseLoss } from './losses.ts';
+import { createDecoder } from './decode.ts';
 import { createModel } from './model.ts';
 import type { OutputGradients, Outputs } from './model.ts';
 import { createSampler } from './sampler.ts';
@@ -110,7 +111,7 @@ describe('sampling', () => {
         maxTokens: 3 + random.int(8),
       }),
     }));
-    const sampler = createSampler({ model, maxBatch: 64 });
+    const sampler = createSampler({ model, decoder: createDecoder(ops), maxBatch: 64 });
     const draw = (some: typeof requests) => Promise.all(some.map((r) => sampler.sample(weights, r.prompt, r.params)));
 
     it(`${name}: a request gives the same tokens and bits alone and among 63 others`, async () => {
@@ -146,7 +147,7 @@ describe('sampling', () => {
 
   it('stops at a stop token, at the limit, and keeps the number of tensors', async () => {
     const { weights } = setUp('tapwright-d16-l2-h2-v8');
-    const sampler = createSampler({ model, maxBatch: 4 });
+    const sampler = createSampler({ model, decoder: createDecoder(ops), maxBatch: 4 });
     const one = (seed: number) =>
       sampler.sample(weights, [1, 2, 3], params({ seed, stop: [1, 2, 3, 4], maxTokens: 4 }));
     const twenty = () => Promise.all(Array.from({ length: 20 }, (_, i) => one(i)));

@@ -33,12 +33,12 @@ export interface OutputGradients {
   gate: Float32Array | null;
 }
 
-/** Keys and values of every layer (B, H, T, h) and the copy head's keys (B, T, c): what decoding needs. Kept tensors. */
-export interface Cache {
-  keys: Tensor[];
-  values: Tensor[];
-  copyKeys: Tensor | null;
-  length: number;
+/** What decoding starts from: keys and values by layer, (B, H, T, h), and the copy head's keys, (B, T, c). */
+export interface Prefilled {
+  outputs: Outputs;
+  keys: Float32Array[];
+  values: Float32Array[];
+  copyKeys: Float32Array | null;
 }
 
 interface Norm {
@@ -66,16 +66,8 @@ export interface Model {
   forward(weights: DeviceWeights, tile: Tile, wantHidden?: boolean): Outputs;
   /** Forward, `loss` on the outputs, backward; gradients are added to `into` (flat, in the layout's order). */
   train(weights: DeviceWeights, tile: Tile, loss: (outputs: Outputs) => OutputGradients, into: Float64Array): void;
-  /** Forward that also keeps keys and values; outputs for the last position. */
-  prefill(weights: DeviceWeights, tile: Tile, wantHidden?: boolean): { outputs: Outputs; cache: Cache };
-  /**
-   * One more token a row. `tokens` and `before` (its predecessor) are B ids, `padding` B x cache.length with 1 where a
-   * position is padding. Replaces the tensors of `cache`.
-   */
-  decode(weights: DeviceWeights, cache: Cache, tokens: Int32Array, before: Int32Array, padding: Uint8Array): Outputs;
-  /** The cache with only the rows of `rows`; the old tensors are freed. */
-  selectRows(cache: Cache, rows: Int32Array): void;
-  dropCache(cache: Cache): void;
+  /** Forward that also reads keys and values; outputs for the last position. */
+  prefill(weights: DeviceWeights, tile: Tile, wantHidden?: boolean): Prefilled;
 }
 
 const EPS = 1e-6;
@@ -383,73 +375,17 @@ export function createModel(ops: TensorOps): Model {
       });
     },
     prefill: (weights, tile, wantHidden = false) => {
-      let result: { outputs: Outputs; cache: Cache } | null = null;
+      let result: Prefilled | null = null;
       ops.scope(() => {
         const { blocks, head: h } = run(weights, { ...tile, outputs: 1 });
-        const cache: Cache = {
-          keys: blocks.map((b) => ops.keep(b.k)),
-          values: blocks.map((b) => ops.keep(b.v)),
-          copyKeys: h.keys === null ? null : ops.keep(h.keys),
-          length: tile.length,
+        result = {
+          outputs: outputsOf(h, wantHidden),
+          keys: blocks.map((b) => ops.read(b.k)),
+          values: blocks.map((b) => ops.read(b.v)),
+          copyKeys: h.keys === null ? null : ops.read(h.keys),
         };
-        result = { outputs: outputsOf(h, wantHidden), cache };
       });
       return result!;
     },
-    decode: (weights, cache, tokens, before, padding) => {
-      let outputs: Outputs | null = null;
-      ops.scope(() => {
-        const { width: d, heads, layers } = weights.layout.config;
-        const rows = tokens.length;
-        const at = cache.length;
-        const inputs = new Float32Array(rows * d);
-        for (let b = 0; b < rows; b++) {
-          for (let j = 0; j < d; j++) {
-            inputs[b * d + j] = weights.current[tokens[b]! * d + j]! + weights.previous[before[b]! * d + j]!;
-          }
-        }
-        const maskData = new Float32Array(rows * (at + 1));
-        for (let b = 0; b < rows; b++) {
-          for (let t = 0; t < at; t++) if (padding[b * at + t] === 1) maskData[b * (at + 1) + t] = MASKED;
-        }
-        const mask = ops.tensor(maskData, [rows, 1, 1, at + 1]);
-        const { cos, sin, cosQ, sinQ } = angles(d, heads, at, 1);
-        let x = ops.tensor(inputs, [rows, d]);
-        const replace = (old: Tensor, added: Tensor, axis: number): Tensor => {
-          const joined = ops.keep(ops.concat([old, added], axis));
-          ops.dispose(old);
-          return joined;
-        };
-        for (let i = 0; i < layers; i++) {
-          const w = weights.layers[i]!;
-          const n1 = norm(x);
-          const q = rotated(n1.out, w.wq, w.wqR, cosQ, sinQ, rows, heads);
-          const k = rotated(n1.out, w.wk, w.wkR, cos, sin, rows, heads);
-          const v = split(matmul(n1.out, w.wv), rows, 1, heads);
-          const keys = (cache.keys[i] = replace(cache.keys[i]!, k, 2));
-          const values = (cache.values[i] = replace(cache.values[i]!, v, 2));
-          if (i === layers - 1 && cache.copyKeys !== null) {
-            cache.copyKeys = replace(cache.copyKeys, copyKeys(weights, n1.out, rows, 1)!, 1);
-          }
-          const p = ops.softmax(add(matmul(q, keys, false, true), mask));
-          const x2 = add(x, matmul(merge(matmul(p, values)), w.wo));
-          x = add(x2, matmul(ops.square(ops.relu(matmul(norm(x2).out, w.w1))), w.w2));
-        }
-        cache.length = at + 1;
-        outputs = outputsOf(head(weights, x, rows, 1, cache.copyKeys), false);
-      });
-      return outputs!;
-    },
-    selectRows: (cache, rows) => {
-      const pick = (t: Tensor): Tensor => {
-        const picked = ops.gather(t, rows);
-        ops.dispose(t);
-        return ops.keep(picked);
-      };
-      cache.keys = cache.keys.map(pick);
-      cache.values = cache.values.map(pick);
-      if (cache.copyKeys !== null) cache.copyKeys = pick(cache.copyKeys);
-    },
-    dropCache: (cache) => ops.dispose(...cache.keys, ...cache.values, cache.copyKeys),
   };
 }

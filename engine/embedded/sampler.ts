@@ -4,7 +4,8 @@ import { createTracker } from './constraint.ts';
 import type { Constraint, ConstraintTracker } from './constraint.ts';
 import { createDistribution } from './distribution.ts';
 import type { Distribution } from './distribution.ts';
-import type { Cache, Model, Outputs } from './model.ts';
+import type { Decoder, RowState } from './decode.ts';
+import type { Model, Outputs } from './model.ts';
 import { bucketLength, leftPad, MAX_SAMPLING_ROWS, samplingRows } from './tiles.ts';
 import type { DeviceWeights } from './weights.ts';
 
@@ -47,19 +48,17 @@ interface Job {
   out: Sampled;
   resolve: (value: Sampled) => void;
   reject: (error: unknown) => void;
+  settled: boolean;
 }
 
-/** Rows of one padded prompt length that are decoded in step. */
-interface Cohort {
-  weights: DeviceWeights;
-  jobs: (Job | null)[];
-  cache: Cache;
-  /** rows x width ids seen so far, padding -1. */
-  context: Int32Array[];
+/** A job whose prompt has been read. */
+interface Live {
+  job: Job;
+  row: RowState;
 }
 
-/** A batch worth starting beside rows that are being decoded. */
-const HOLD_ROWS = 96;
+/** Rows worth starting beside rows that are being decoded: the smallest tile. */
+const HOLD_ROWS = 16;
 /** Milliseconds at most that a batch waits for the rows of the last one. */
 const MAX_LINGERS = 6;
 
@@ -67,10 +66,10 @@ const MAX_LINGERS = 6;
  * Continuous batching: whatever waits when the loop comes round is prefilled together and decoded together with nothing
  * but its own length in the result. Randomness is a counter-based stream per request.
  */
-export function createSampler(options: { model: Model; maxBatch: number }): Sampler {
-  const { model, maxBatch } = options;
+export function createSampler(options: { model: Model; decoder: Decoder; maxBatch: number }): Sampler {
+  const { model, decoder, maxBatch } = options;
   const waiting: Job[] = [];
-  let cohorts: Cohort[] = [];
+  let live: Live[] = [];
   const distributions = new Map<number, Distribution>();
   let running = false;
 
@@ -84,12 +83,12 @@ export function createSampler(options: { model: Model; maxBatch: number }): Samp
   }
 
   /**
-   * Small batches cost nearly as much as large ones, and episodes come back for their next step soon after their last:
-   * nothing new starts while rows are being decoded, unless it would fill a batch, and after a large batch its rows are
-   * waited for a few milliseconds. Batching never shows in a result, so this is about speed alone.
+   * Small prefills cost nearly as much as a whole tile, and episodes come back for their next step soon after their last:
+   * beside rows that are being decoded nothing new starts until it fills the smallest tile, and after a large batch its
+   * rows are waited for a few milliseconds. Batching never shows in a result, so this is about speed alone.
    */
   function held(): boolean {
-    if (cohorts.length > 0) return waiting.length < HOLD_ROWS;
+    if (live.length > 0) return waiting.length < HOLD_ROWS;
     if (waiting.length === 0 || waiting.length * 2 >= lastRows || lingers >= MAX_LINGERS) return false;
     lingers++;
     return true;
@@ -99,38 +98,51 @@ export function createSampler(options: { model: Model; maxBatch: number }): Samp
     if (!held()) {
       if (waiting.length > 0) [lastRows, lingers] = [waiting.length, 0];
       admit();
-    } else if (cohorts.length === 0) {
+    } else if (live.length === 0) {
       setTimeout(turn, 1);
       return;
     }
-    for (const cohort of cohorts) guarded(cohort.jobs, () => advance(cohort));
-    cohorts = cohorts.filter(
-      (cohort) => cohort.jobs.some((job) => job !== null) || (model.dropCache(cohort.cache), false),
-    );
-    if (waiting.length > 0 || cohorts.length > 0) setImmediate(turn);
+    for (const [weights, rows] of byWeights(live)) {
+      for (let at = 0; at < rows.length; at += MAX_SAMPLING_ROWS) {
+        const some = rows.slice(at, at + MAX_SAMPLING_ROWS);
+        const jobs = some.map((each) => each.job);
+        guarded(jobs, () =>
+          choose(
+            some,
+            decoder.step(
+              weights,
+              some.map((each) => each.row),
+            ),
+          ),
+        );
+      }
+    }
+    live = live.filter((each) => !each.job.settled);
+    if (waiting.length > 0 || live.length > 0) setImmediate(turn);
     else running = false;
   }
 
   /** A failure fails its own rows only. */
-  function guarded(jobs: (Job | null)[], work: () => void): void {
+  function guarded(jobs: Job[], work: () => void): void {
     try {
       work();
     } catch (error) {
-      jobs.forEach((job, i) => {
-        job?.reject(error);
-        jobs[i] = null;
-      });
+      for (const job of jobs) {
+        job.settled = true;
+        job.reject(error);
+      }
     }
   }
 
   /** Prefills waiting rows while there is room, those of one model and length together. */
   function admit(): void {
-    let room = maxBatch - cohorts.reduce((sum, cohort) => sum + cohort.jobs.filter((job) => job !== null).length, 0);
+    let room = maxBatch - live.length;
     while (room > 0 && waiting.length > 0) {
       const { weights, prompt } = waiting[0]!;
       const length = bucketLength(prompt.length);
+      const most = Math.min(room, MAX_SAMPLING_ROWS);
       const jobs: Job[] = [];
-      for (let i = 0; i < waiting.length && jobs.length < room;) {
+      for (let i = 0; i < waiting.length && jobs.length < most;) {
         const job = waiting[i]!;
         if (job.weights === weights && bucketLength(job.prompt.length) === length) jobs.push(...waiting.splice(i, 1));
         else i++;
@@ -149,73 +161,51 @@ export function createSampler(options: { model: Model; maxBatch: number }): Samp
     );
     const wantHidden = jobs.some((job) => job.params.wantHidden);
     const tile = { tokens, rows, length, outputs: 1 };
-    const { outputs, cache } = model.prefill(weights, tile, wantHidden);
+    const prefilled = model.prefill(weights, tile, wantHidden);
     const d = weights.layout.config.width;
-    jobs.forEach((job, i) => {
-      if (job.params.wantHidden) job.out.hidden = outputs.hidden!.slice(i * d, (i + 1) * d);
+    const { vocab } = weights.layout.config;
+    const distribution = distributionOf(vocab);
+    jobs.forEach((job, b) => {
+      if (job.params.wantHidden) job.out.hidden = prefilled.outputs.hidden!.slice(b * d, (b + 1) * d);
+      distribution.fill(prefilled.outputs, b, tokens, b * length, length, job.tracker.support());
+      const token = take(job, distribution);
+      if (job.settled) return;
+      const row = decoder.start(weights, tile, prefilled, b, job.params.maxTokens);
+      row.context[row.length++] = token;
+      live.push({ job, row });
     });
-    const context = Array.from({ length: rows }, (_, i) => {
-      const row = new Int32Array(length + (jobs[i]?.params.maxTokens ?? 0));
-      row.set(tokens.subarray(i * length, (i + 1) * length));
-      return row;
+  }
+
+  /** Each row's next token from its output distribution. */
+  function choose(rows: Live[], outputs: Outputs): void {
+    rows.forEach(({ job, row }, i) => {
+      const distribution = distributionOf(job.weights.layout.config.vocab);
+      distribution.fill(outputs, i, row.context, 0, row.length, job.tracker.support());
+      const token = take(job, distribution);
+      if (!job.settled) row.context[row.length++] = token;
     });
-    const cohort: Cohort = { weights, jobs: Array.from({ length: rows }, (_, i) => jobs[i] ?? null), cache, context };
-    choose(cohort, outputs);
-    cohorts.push(cohort);
   }
 
-  /** Takes each live row's next token from its output distribution. */
-  function choose(cohort: Cohort, outputs: Outputs): void {
-    const { vocab } = cohort.weights.layout.config;
-    let distribution = distributions.get(vocab);
-    if (distribution === undefined) distributions.set(vocab, (distribution = createDistribution(vocab)));
-    const length = cohort.cache.length;
-    for (let i = 0; i < cohort.jobs.length; i++) {
-      const job = cohort.jobs[i];
-      if (job === null || job === undefined) continue;
-      distribution.fill(outputs, i, cohort.context[i]!, 0, length, job.tracker.support());
-      const token = pick(distribution.p, job.params, job.random);
-      const { out, params } = job;
-      out.tokens.push(token);
-      out.logprobs.push(distribution.logprob(token));
-      job.tracker.push(token);
-      const stopped = params.stop.includes(token);
-      if (stopped || out.tokens.length >= params.maxTokens) {
-        out.stopReason = stopped ? 'stop' : 'length';
-        job.resolve(out);
-        cohort.jobs[i] = null;
-      } else cohort.context[i]![length] = token;
+  /** Draws a token, and settles the job when that was its last. */
+  function take(job: Job, distribution: Distribution): number {
+    const { out, params } = job;
+    const token = pick(distribution.p, params, job.random);
+    out.tokens.push(token);
+    out.logprobs.push(distribution.logprob(token));
+    job.tracker.push(token);
+    const stopped = params.stop.includes(token);
+    if (stopped || out.tokens.length >= params.maxTokens) {
+      out.stopReason = stopped ? 'stop' : 'length';
+      job.settled = true;
+      job.resolve(out);
     }
+    return token;
   }
 
-  function advance(cohort: Cohort): void {
-    compact(cohort);
-    const { jobs, context, cache } = cohort;
-    if (jobs.every((job) => job === null)) return;
-    const at = cache.length;
-    const rows = jobs.length;
-    const tokens = new Int32Array(rows);
-    const before = new Int32Array(rows);
-    const padding = new Uint8Array(rows * at);
-    for (let i = 0; i < rows; i++) {
-      // A finished row goes along as padding until the cohort is compacted; its values are never looked at.
-      tokens[i] = Math.max(0, context[i]![at] ?? 0);
-      before[i] = Math.max(0, context[i]![at - 1] ?? 0);
-      for (let t = 0; t < at; t++) if (context[i]![t]! < 0) padding[i * at + t] = 1;
-    }
-    choose(cohort, model.decode(cohort.weights, cache, tokens, before, padding));
-  }
-
-  /** Moves to a smaller tile when the live rows fit one. */
-  function compact(cohort: Cohort): void {
-    const live = cohort.jobs.flatMap((job, i) => (job === null ? [] : [i]));
-    const rows = samplingRows(live.length);
-    if (live.length === 0 || rows >= cohort.jobs.length) return;
-    const spare = cohort.jobs.flatMap((job, i) => (job === null ? [i] : []));
-    const kept = [...live, ...spare.slice(0, rows - live.length)];
-    model.selectRows(cohort.cache, Int32Array.from(kept));
-    cohort.jobs = kept.map((i) => cohort.jobs[i]!);
-    cohort.context = kept.map((i) => cohort.context[i]!);
+  function distributionOf(vocab: number): Distribution {
+    let found = distributions.get(vocab);
+    if (found === undefined) distributions.set(vocab, (found = createDistribution(vocab)));
+    return found;
   }
 
   return {
@@ -232,12 +222,22 @@ export function createSampler(options: { model: Model; maxBatch: number }): Samp
           out,
           resolve,
           reject,
+          settled: false,
         });
         wake();
       }),
-    load: () =>
-      waiting.length + cohorts.reduce((sum, cohort) => sum + cohort.jobs.filter((job) => job !== null).length, 0),
+    load: () => waiting.length + live.length,
   };
+}
+
+function byWeights(live: Live[]): Map<DeviceWeights, Live[]> {
+  const groups = new Map<DeviceWeights, Live[]>();
+  for (const each of live) {
+    const group = groups.get(each.job.weights);
+    if (group === undefined) groups.set(each.job.weights, [each]);
+    else group.push(each);
+  }
+  return groups;
 }
 
 /** Greedy (the lowest id wins a tie), or inverse distribution function with one draw of the request's stream. */

@@ -3,6 +3,7 @@ import { TapwrightError } from '../../domain/errors.ts';
 import type { TensorOps } from '../tensor.ts';
 import { Conflict, createCheckpoints } from './checkpoints.ts';
 import { parseDatum, parseTokens } from './datum.ts';
+import { createDecoder } from './decode.ts';
 import { createFutures } from './futures.ts';
 import type { FutureReply, Settled } from './futures.ts';
 import { createLayout, parseModelName } from './layout.ts';
@@ -41,7 +42,7 @@ export function createService(options: ServiceOptions) {
   const checkpoints = createCheckpoints({ dir: options.checkpointDir });
   const model = createModel(ops);
   const makeModel = createModelFactory({ ops, model, checkpoints });
-  const sampler = createSampler({ model, maxBatch });
+  const sampler = createSampler({ model, decoder: createDecoder(ops), maxBatch });
   const samplerWeights = createSamplerWeights({ ops, checkpoints, keep: 8 });
   const futures = createFutures({ keep: 20_000 });
   const sessions = new Map<string, { seen: number; samplers: Map<string, string> }>();

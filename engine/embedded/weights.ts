@@ -12,6 +12,8 @@ export interface LayerWeights {
   wo: Tensor;
   w1: Tensor;
   w2: Tensor;
+  /** [wq | wk | wv], with the copy head's keys after them in the last layer: one product a step of decoding. */
+  qkv(): Tensor;
 }
 
 /** One version of a model's weights, ready for the device. */
@@ -30,6 +32,9 @@ export interface DeviceWeights {
   previous: Float32Array;
   /** The learned shift (d x d). */
   shift: Float32Array;
+  /** Gains of the final norm and gates of the copy head, for decoding. */
+  gainValues: Float32Array;
+  gateValues: Float32Array | null;
   dispose(): void;
 }
 
@@ -50,6 +55,14 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
     return put(view(layout, values, name).slice(), p.shape);
   };
   const rotated = (name: string): Tensor => put(rotateColumns(view(layout, values, name), d, heads), [d, d]);
+  /** Only sampling wants these, so they are made on first use, from a copy of the values. */
+  const lazyJoin = (i: number): (() => Tensor) => {
+    const names = ['wq', 'wk', 'wv'].map((name) => `layers.${i}.${name}`);
+    if (copy && i === layers - 1) names.push('copy.key');
+    const parts = names.map((name) => view(layout, values, name).slice());
+    let joined: Tensor | null = null;
+    return () => (joined ??= put(joinColumns(parts, d), [d, parts.reduce((sum, part) => sum + part.length / d, 0)]));
+  };
   const embed = param('embed');
   const shift = ops.tensor(view(layout, values, 'shift').slice(), [d, d]);
   const scale = inputScale(d);
@@ -70,6 +83,7 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
       wo: param(`layers.${i}.wo`),
       w1: param(`layers.${i}.w1`),
       w2: param(`layers.${i}.w2`),
+      qkv: lazyJoin(i),
     })),
     gain: param('gain'),
     copyQuery: copy ? param('copy.query') : null,
@@ -78,8 +92,23 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
     current,
     previous,
     shift: view(layout, values, 'shift').slice(),
+    gainValues: view(layout, values, 'gain').slice(),
+    gateValues: copy ? view(layout, values, 'copy.gate').slice() : null,
     dispose: () => ops.dispose(...made.splice(0)),
   };
+}
+
+/** Matrices of `rows` rows side by side. */
+function joinColumns(parts: Float32Array[], rows: number): Float32Array {
+  const width = parts.reduce((sum, part) => sum + part.length / rows, 0);
+  const out = new Float32Array(rows * width);
+  let at = 0;
+  for (const part of parts) {
+    const columns = part.length / rows;
+    for (let i = 0; i < rows; i++) out.set(part.subarray(i * columns, (i + 1) * columns), i * width + at);
+    at += columns;
+  }
+  return out;
 }
 
 /** (rows x columns) -> (columns x rows). */

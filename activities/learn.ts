@@ -11,12 +11,12 @@ import type { MetricsRow, RunFolder } from '../store/index.ts';
 import type { LearnActivities, Metrics, PolicyRef, Progress } from './api.ts';
 import { evaluationCell, rolloutMetrics } from './batch-metrics.ts';
 import { createLearnerCritic } from './critic.ts';
+import type { LearnerCritic } from './critic.ts';
 import { createTrainingEngine } from './engine.ts';
 import type { LearnerEngine } from './engine.ts';
 import { asActivity, beat } from './heartbeat.ts';
 import { imitate } from './imitation.ts';
 import { learnFromBatch } from './learner.ts';
-import { hiddenSize } from './training-rows.ts';
 import { createPolicyTrainer } from './policy-trainer.ts';
 import type { PolicyTrainer, SavedPolicy } from './policy-trainer.ts';
 import { remember } from './remember.ts';
@@ -91,45 +91,38 @@ export async function createLearnActivities(
       const episodes = await readEpisodes(folder, results);
       const warmup = phase === 'warmup';
       if (!warmup) await trainer.at(previous);
-      const critic = await createLearnerCritic({
+      const state = await criticState(folder, previous);
+      let critic: LearnerCritic | null = null;
+      const summary = rolloutMetrics(results, config.rewards);
+      const learned = await learnFromBatch({
         config,
-        hidden: hiddenSize(episodes),
-        state: await criticState(folder, previous),
+        episodes,
+        critic: async (features) => (critic = await createLearnerCritic({ config, features, state })),
+        trainer: warmup ? null : trainer,
+        learningRate: learningRateAt(update - 1, {
+          learningRate: config.learn.learningRate,
+          warmup: config.learn.learningRateWarmup,
+          updates: config.learn.updates,
+          end: config.learn.learningRateEnd,
+        }),
+        seedPath: [config.seed, phase, update],
       });
-      try {
-        const summary = rolloutMetrics(results, config.rewards);
-        const learned = await learnFromBatch({
-          config,
-          episodes,
-          critic,
-          trainer: warmup ? null : trainer,
-          learningRate: learningRateAt(update - 1, {
-            learningRate: config.learn.learningRate,
-            warmup: config.learn.learningRateWarmup,
-            updates: config.learn.updates,
-            end: config.learn.learningRateEnd,
-          }),
-          seedPath: [config.seed, phase, update],
-        });
-        if (learned === null) {
-          const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked`;
-          process.stderr.write(`${run}: ${phase} ${update} skipped: ${reason}\n`);
-          return { kind: 'skipped', reason, metrics: summary };
-        }
-        const saved = warmup ? previous : await trainer.save(`${run}-u${String(update).padStart(4, '0')}`);
-        const metrics: Metrics = { ...learned, ...summary };
-        if (warmup && update === config.learn.warmup) {
-          metrics['warmup/policy_unchanged'] = (await policyUnchanged(learner, previous)) ? 1 : 0;
-        }
-        await appendMetrics(folder, phase, update, metrics);
-        const at = warmup
-          ? { stage: phase, sftChunks: previous.sftChunks, warmup: update, update: 0 }
-          : { stage: phase, sftChunks: previous.sftChunks, warmup: previous.warmup, update };
-        const checkpoint = await commit(learner, at, saved, { [CRITIC_FILE]: critic.save() });
-        return { kind: 'done', policy: refOf(checkpoint), metrics };
-      } finally {
-        critic.dispose();
+      if (learned === null) {
+        const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked`;
+        process.stderr.write(`${run}: ${phase} ${update} skipped: ${reason}\n`);
+        return { kind: 'skipped', reason, metrics: summary };
       }
+      const saved = warmup ? previous : await trainer.save(`${run}-u${String(update).padStart(4, '0')}`);
+      const metrics: Metrics = { ...learned, ...summary };
+      if (warmup && update === config.learn.warmup) {
+        metrics['warmup/policy_unchanged'] = (await policyUnchanged(learner, previous)) ? 1 : 0;
+      }
+      await appendMetrics(folder, phase, update, metrics);
+      const at = warmup
+        ? { stage: phase, sftChunks: previous.sftChunks, warmup: update, update: 0 }
+        : { stage: phase, sftChunks: previous.sftChunks, warmup: previous.warmup, update };
+      const checkpoint = await commit(learner, at, saved, { [CRITIC_FILE]: critic!.save() });
+      return { kind: 'done', policy: refOf(checkpoint), metrics };
     }),
 
     recordEvaluation: asActivity(async ({ run, policy, suite, cells }) => {

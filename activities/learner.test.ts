@@ -102,7 +102,7 @@ describe('training rows', () => {
 });
 
 describe('learning from a batch', () => {
-  const options = { critic: zeroCritic, learningRate: 1e-3, seedPath: [1, 'train', 1] };
+  const options = { critic: async () => zeroCritic, learningRate: 1e-3, seedPath: [1, 'train', 1] };
   it('is one step on the whole batch with the number of response tokens as denominator', async () => {
     const engine = fakeEngine();
     const trainer = createPolicyTrainer({ engine, beat: () => {} });

@@ -8,15 +8,15 @@ import { chunked, policyDatum } from './datums.ts';
 import type { PlainDatum } from './datums.ts';
 import type { PolicyTrainer } from './policy-trainer.ts';
 import { trainingRows } from './training-rows.ts';
-import type { Features } from './training-rows.ts';
+import type { CriticFeatures } from '../engine/critic-features.ts';
 
 /** What the learner asks of the critic; engine/critic.ts behind it. */
 export interface CriticPort {
   /** One value a row. */
-  values(features: Features): Float32Array;
+  values(features: CriticFeatures): Float32Array;
   /** Some epochs over the rows; the mean loss of the last. Row order is drawn from `seedPath`. */
   train(
-    features: Features,
+    features: CriticFeatures,
     returns: Float32Array,
     oldValues: Float32Array,
     seedPath: (number | string)[],
@@ -27,7 +27,8 @@ export interface LearnOptions {
   config: RunConfig;
   /** The batch's finished attempts; masked ones are not here. */
   episodes: Episode[];
-  critic: CriticPort;
+  /** The critic for such features, as the checkpoint before left it. */
+  critic(features: CriticFeatures): Promise<CriticPort>;
   /** null: critic warm-up, the policy is not touched (algorithms.md, 7). */
   trainer: PolicyTrainer | null;
   learningRate: number;
@@ -40,9 +41,10 @@ export interface LearnOptions {
  * 3 to 7 and 10). Null when there is nothing to learn from. Advantages use the critic as it was before this batch.
  */
 export async function learnFromBatch(options: LearnOptions): Promise<Metrics | null> {
-  const { config, critic, trainer, seedPath } = options;
+  const { config, trainer, seedPath } = options;
   const rows = trainingRows(options.episodes, config);
   if (rows.samples.length === 0) return null;
+  const critic = await options.critic(rows.features);
   const values = critic.values(rows.features);
   const batch = rows.batch(values);
   if (batch.skip) return null;

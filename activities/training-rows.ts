@@ -1,32 +1,22 @@
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
+import { criticFeatures } from '../engine/critic-features.ts';
+import type { CriticFeatures, NeighbourOfRow } from '../engine/critic-features.ts';
 import type { Episode, PlannerSample } from '../domain/index.ts';
 import { assembleBatch } from '../rl/batch.ts';
 import type { Batch } from '../rl/batch.ts';
-import { nearestSiblings, neighbourScalars } from '../rl/neighbours.ts';
+import { nearestSiblings } from '../rl/neighbours.ts';
 import { twoChannelReturns } from '../rl/returns.ts';
 import { rewardOfOutcome, rewardOfVerdict } from '../rl/rewards.ts';
-
-/** The rows of a batch as the critic sees them, (rows, width), row-major. */
-export interface Features {
-  data: Float32Array;
-  rows: number;
-  width: number;
-}
 
 /** Finished attempts as training rows: one planner step each, in key order. */
 export interface TrainingRows {
   samples: PlannerSample[];
-  features: Features;
+  features: CriticFeatures;
   /** Mean distance to the nearest sibling state in bits; null for plain PPO. */
   neighbourDistance: number | null;
   /** Returns, advantages and statistics, given the critic's values of the rows; null values: V = 0. */
   batch(values: Float32Array | null): Batch;
-}
-
-/** Width of the critic's input for a hidden state of `hidden` numbers. */
-export function featureWidth(estimator: RunConfig['learn']['estimator'], hidden: number): number {
-  return estimator === 'gigppo' ? 2 * hidden + 3 : hidden;
 }
 
 /**
@@ -45,12 +35,8 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
   }));
   const samples = ordered.flatMap((episode) => episode.steps.map((step) => step.sample));
   const hidden = samples.map(hiddenState);
-  const size = hidden[0]?.length ?? 0;
-  const width = featureWidth(learn.estimator, size);
-  const data = new Float32Array(hidden.length * width);
-  hidden.forEach((state, row) => data.set(state, row * width));
-
   let neighbourDistance: number | null = null;
+  let neighbours: (NeighbourOfRow | null)[] | null = null;
   if (learn.estimator === 'gigppo') {
     const starts: number[] = [];
     let row = 0;
@@ -59,6 +45,7 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
       row += episode.steps.length;
     }
     const distances: number[] = [];
+    const informed: (NeighbourOfRow | null)[] = hidden.map(() => null);
     for (const members of groups(ordered)) {
       const states = members.map((i) => {
         const { dense, terminal } = trajectories[i]!;
@@ -68,22 +55,22 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
       });
       const nearest = nearestSiblings(states, new Uint8Array(members.length).fill(1));
       nearest.forEach((trajectory, m) => {
-        trajectory.forEach((neighbour, t) => {
-          const at = (starts[members[m]!]! + t) * width + size;
-          if (neighbour !== null) {
-            data.set(hidden[starts[members[neighbour.trajectory]!]! + neighbour.step]!, at);
-            distances.push(neighbour.distance);
-          }
-          data.set(neighbourScalars(states, neighbour), at + size);
+        trajectory.forEach((found, t) => {
+          if (found === null) return;
+          const { trajectory: j, step: u, distance } = found;
+          const row = starts[members[j]!]! + u;
+          informed[starts[members[m]!]! + t] = { row, ret: states[j]![u]!.ret, distance };
+          distances.push(distance);
         });
       });
     }
+    neighbours = informed;
     neighbourDistance = distances.length === 0 ? null : distances.reduce((a, b) => a + b, 0) / distances.length;
   }
 
   return {
     samples,
-    features: { data, rows: samples.length, width },
+    features: criticFeatures(hidden, neighbours),
     neighbourDistance,
     batch: (values) => {
       let row = 0;
@@ -124,10 +111,4 @@ function hiddenState(sample: PlannerSample): Float32Array {
   const out = new Float32Array(bytes.length / 4);
   for (let i = 0; i < out.length; i++) out[i] = bytes.readFloatLE(4 * i);
   return out;
-}
-
-/** Numbers in a hidden state, from the first recorded step; 0 without one. */
-export function hiddenSize(episodes: readonly Episode[]): number {
-  const first = episodes.find((episode) => episode.steps.length > 0)?.steps[0];
-  return first === undefined || first.sample.hidden === null ? 0 : hiddenState(first.sample).length;
 }

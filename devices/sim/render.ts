@@ -73,7 +73,10 @@ function spriteOf(text: string, font: string, color: string): Sprite {
   return sprite;
 }
 
-/** Writes a line around (x, y), squeezed into `room` pixels. Whole pixels only, so that a word always looks the same. */
+/** A line squeezed to less than this share of its width cannot be read: its end is shown instead. */
+const LEGIBLE = 0.7;
+
+/** Writes a line around (x, y) into `room` pixels. Whole pixels only, so that a word always looks the same. */
 function write(
   g: SKRSContext2D,
   text: string,
@@ -88,7 +91,9 @@ function write(
   const { image, width } = spriteOf(text, font, color);
   const w = Math.min(width, Math.max(1, Math.floor(room)));
   const left = align === 'left' ? x : align === 'right' ? x - w : x - w / 2;
-  g.drawImage(image, Math.round(left), Math.round(y - SPRITE_HEIGHT / 2), w, SPRITE_HEIGHT);
+  const shown = w < LEGIBLE * width ? w : width;
+  const [dx, dy] = [Math.round(left), Math.round(y - SPRITE_HEIGHT / 2)];
+  g.drawImage(image, width - shown, 0, shown, SPRITE_HEIGHT, dx, dy, w, SPRITE_HEIGHT);
 }
 
 function rounded(g: SKRSContext2D, x: number, y: number, w: number, h: number, radius: number): void {
@@ -100,8 +105,8 @@ function rounded(g: SKRSContext2D, x: number, y: number, w: number, h: number, r
 function drawItem(g: SKRSContext2D, { item, label, box }: Shown, theme: Theme): void {
   const { x, y, width, height } = box;
   const middle = y + height / 2;
-  const text = (value: string, at: number, align: Align, color: string, size = 11): void =>
-    write(g, value, `${size}px`, color, at, middle, align, width - 12);
+  const text = (value: string, at: number, align: Align, color: string, size = 11, room = width - 12): void =>
+    write(g, value, `${size}px`, color, at, middle, align, room);
   if (item.role === 'icon') {
     const hue = hashSeed('icon', label) % 360;
     g.fillStyle = `hsl(${hue} 60% 52%)`;
@@ -140,7 +145,9 @@ function drawItem(g: SKRSContext2D, { item, label, box }: Shown, theme: Theme): 
   } else if (item.role === 'field') {
     g.fillStyle = item.focused ? theme.accent : theme.faint;
     g.fillRect(x + 8, y + height - 4, width - 16, item.focused ? 2 : 1);
-    text(item.value ?? '', x + width - 10, 'right', theme.accent);
+    // What is typed ends before the label begins, however long it is.
+    const room = width - 24 - spriteOf(label, '11px', theme.ink).width;
+    text(item.value ?? '', x + width - 10, 'right', theme.accent, 11, room);
   } else {
     text(item.value ? `${item.value} ›` : '›', x + width - 8, 'right', theme.faint);
   }

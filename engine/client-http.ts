@@ -142,7 +142,7 @@ export function createTransport(options: TransportOptions): Transport {
     switch (true) {
       case status === 404 && path === 'retrieve_future' && code !== 'not_found':
         return new Forgotten(detail);
-      case status === 404 && aboutPath(detail, body):
+      case status === 404 && aboutWeights(path, detail, body):
         return new TapwrightError('not_found', said);
       case status === 404 && body === null:
         return new TapwrightError('engine_refused', `${said}: ${origin} does not speak the Tinker protocol`);
@@ -232,10 +232,12 @@ function detailOf(text: string): { detail: string; code: string | null } {
   }
 }
 
-/** Is a 404 about the weights named in the call (gone for good) rather than about a model or session of a past life? */
-function aboutPath(detail: string, body: Json | null): boolean {
-  const named = [body?.['path'], body?.['model_path'], body?.['base_model']].filter((x) => typeof x === 'string');
-  return /checkpoint|tinker:\/\//i.test(detail) || named.some((path) => detail.includes(path));
+/** Is a 404 about the weights that a call reads (gone for good) rather than about a model or session of a past life? */
+function aboutWeights(call: string, detail: string, body: Json | null): boolean {
+  const read = call === 'load_weights' ? [body?.['path']] : [body?.['model_path'], body?.['base_model']];
+  return (
+    /checkpoint|tinker:\/\//i.test(detail) || read.some((name) => typeof name === 'string' && detail.includes(name))
+  );
 }
 
 /** The error of a future, told under the name of the call that made it. */

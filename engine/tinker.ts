@@ -81,6 +81,8 @@ export interface Capabilities {
   hiddenStates: boolean;
   deterministicBatching: boolean;
   constraint: boolean;
+  /** The tensor library behind it; null: not told. */
+  backend: string | null;
   /** Everything it said. */
   raw: Record<string, unknown>;
 }
@@ -148,6 +150,7 @@ export function readCapabilities(reply: Json): Capabilities {
     hiddenStates: reply['hidden_states'] === true,
     deterministicBatching: reply['deterministic_batching'] === true,
     constraint: reply['constraint'] === true,
+    backend: typeof reply['backend'] === 'string' ? reply['backend'] : null,
     raw: reply,
   };
 }

@@ -8,6 +8,7 @@ import { createEngineClient } from '../../engine/client.ts';
 import type { ClientDatum, EngineClient } from '../../engine/client.ts';
 import { createEngineServer } from '../../engine/embedded/server.ts';
 import { createService } from '../../engine/embedded/service.ts';
+import { probeEngine } from '../../engine/probe.ts';
 import { loadTensor } from '../../engine/tensor.ts';
 
 /** Our client against our server: the wire protocol as the learner and the samplers use it. */
@@ -67,6 +68,11 @@ describe('the client and the embedded engine', () => {
     const told = await client.capabilities();
     expect(told).toMatchObject({ extended: true, hiddenStates: true, constraint: true, reduction: 'sum' });
     expect(told.losses).toContain('ppo');
+  });
+
+  it('passes the probe of a start-up', async () => {
+    const report = await probeEngine({ client, baseModel, hiddenStates: true, constraint: true });
+    expect(report.reduction).toBe('sum');
   });
 
   it('trains, saves, and goes on from the checkpoint with the same bits', async () => {

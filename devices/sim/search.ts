@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Intent } from '../../domain/index.ts';
 import { goalHolds, holds, witness, type Goal } from './goal.ts';
-import { list, scalar, type Effect, type Phone } from './model.ts';
+import { scalar, type Effect, type Phone } from './model.ts';
 import { viewOf, type Skin } from './skin.ts';
 import { apply, home, longPress, scroll, typeText } from './transition.ts';
 

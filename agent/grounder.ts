@@ -23,10 +23,12 @@ export const SMALL_ERROR_RATE = 0.1;
 
 const centre = (box: Box): Point => ({ x: Math.round(box.x + box.width / 2), y: Math.round(box.y + box.height / 2) });
 
-/** Outside every element but on the screen: what a grounder that points at nothing gives. */
+/** Off the target but on the screen: below it, or above it where the screen ends. */
 function missed(box: Box, screen: Screen): Point {
-  const below = box.y + box.height + Math.max(2, Math.round(box.height / 3));
-  return { x: Math.round(box.x + box.width / 2), y: Math.min(below, screen.height - 1) };
+  const gap = Math.max(2, Math.round(box.height / 3));
+  const below = box.y + box.height + gap;
+  const y = below < screen.height ? below : Math.max(0, box.y - gap);
+  return { x: Math.round(box.x + box.width / 2), y };
 }
 
 function wrongPoint(random: Random, target: OutlineElement, screen: Screen): Point {

@@ -2,7 +2,7 @@ import type { Screen, TaskInstance } from '../domain/index.ts';
 import type { HistoryEntry } from './ports.ts';
 import type { Tokenizer, WordTable } from './tokenizer.ts';
 import { wordsOf } from './tokenizer.ts';
-import { ROLE_WORD, type Mark } from './vocabulary.ts';
+import { MARKS, ROLE_WORD, type Mark } from './vocabulary.ts';
 
 export interface PromptOptions {
   /** How many earlier steps are shown. */
@@ -25,6 +25,12 @@ const RESULT: Record<HistoryEntry['result'], Mark> = {
   unparseable: '<bad>',
 };
 
+const RESERVED: ReadonlySet<string> = new Set([...MARKS, ...Object.values(ROLE_WORD)]);
+
+/** Words of a text from outside. A page that shows `<act>` writes no mark into the prompt. */
+const plainWords = (text: string): string[] =>
+  wordsOf(text).map((word) => (RESERVED.has(word) ? word.slice(1, -1) : word));
+
 /** One earlier step: its plan with what came of it. Its reasoning names the plan's target again, so it stays short. */
 function historyWords(entry: HistoryEntry): string[] {
   if (entry.result === 'unparseable') return ['<bad>'];
@@ -41,23 +47,25 @@ export function promptWords(
   history: readonly HistoryEntry[],
   options: PromptOptions,
 ): { head: string[]; steps: string[][]; screen: string[] } {
-  const said = history.flatMap((entry) => (entry.answer ? ['<said>', ...wordsOf(entry.answer)] : []));
+  // The same answer once, however often the question was put.
+  const answers = new Set(history.flatMap((entry) => (entry.answer ? [entry.answer] : [])));
+  const said = [...answers].flatMap((answer) => ['<said>', ...plainWords(answer)]);
   const last = history.at(-1);
   const recent = options.historySteps > 0 ? history.slice(-options.historySteps) : [];
   const elements = (screen.outline ?? []).flatMap((e) => [
     ROLE_WORD[e.role],
-    ...wordsOf(e.label),
-    ...wordsOf(e.value ?? '').slice(0, 6),
+    ...plainWords(e.label),
+    ...plainWords(e.value ?? '').slice(0, 6),
     ...(e.focused ? ['focus'] : []),
   ]);
   return {
-    head: ['<task>', ...wordsOf(task.goal), ...said],
+    head: ['<task>', ...plainWords(task.goal), ...said],
     steps: recent.map(historyWords),
     screen: [
       '<rem>',
       ...wordsOf(last?.remaining ?? '').slice(0, 4),
       '<app>',
-      ...wordsOf(screen.app ?? ''),
+      ...plainWords(screen.app ?? ''),
       '<screen>',
       ...elements,
     ],
@@ -75,12 +83,14 @@ export function buildPrompt(
   const max = options.maxTokens ?? 160;
   const parts = promptWords(task, screen, history, options);
   let steps = parts.steps;
-  const length = (): number => parts.head.length + steps.flat().length + parts.screen.length + 2;
+  // A goal or an answer without end leaves room for the screen.
+  const head = parts.head.slice(0, Math.floor(max * 0.75));
+  const length = (): number => head.length + steps.flat().length + parts.screen.length + 2;
   while (steps.length > 0 && length() > max) steps = steps.slice(1);
-  const room = max - parts.head.length - steps.flat().length - 2;
-  const words = [...parts.head, '<hist>', ...steps.flat(), ...parts.screen.slice(0, Math.max(room, 0)), '<act>'];
+  const room = max - head.length - steps.flat().length - 2;
+  const words = [...head, '<hist>', ...steps.flat(), ...parts.screen.slice(0, Math.max(room, 0)), '<act>'];
   const { ids, table } = tokenizer.encode(words);
-  const labelWords = (screen.outline ?? []).flatMap((e) => wordsOf(e.label));
+  const labelWords = (screen.outline ?? []).flatMap((e) => plainWords(e.label));
   const labels = [...new Set(tokenizer.encode(labelWords, table).ids)].sort((a, b) => a - b);
   return { ids, table, labels };
 }

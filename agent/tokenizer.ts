@@ -1,5 +1,4 @@
 import { hashSeed } from '../rl/random.ts';
-import { TapwrightError } from '../domain/index.ts';
 import { MARKS, PLAN_WORDS, ROLE_WORD } from './vocabulary.ts';
 
 export interface TokenizerOptions {
@@ -19,7 +18,10 @@ export interface Tokenizer {
   readonly version: string;
   readonly end: number;
   id(word: string): number | undefined;
-  /** Unknown words get a hashed id each; two of them in one table never share one (while there are ids left). */
+  /**
+   * Unknown words get a hashed id each; two of them in one table never share one while there are ids left. Then a word
+   * shares the id it hashes to, which decodes to the earlier word: a page of nonsense must not stop a run.
+   */
   encode(words: readonly string[], table?: WordTable): { ids: number[]; table: WordTable };
   /** A hashed id decodes to the word of `table` it came from, so what was never seen can be copied. */
   decode(ids: readonly number[], table: WordTable): string[];
@@ -38,14 +40,15 @@ export function createTokenizer({ words, hashed = 96 }: TokenizerOptions): Token
   const slots = size - firstHashed;
 
   const hashedId = (word: string, table: WordTable): number => {
-    let slot = hashSeed('word', word) % slots;
+    const home = hashSeed('word', word) % slots;
+    let slot = home;
     for (let probes = 0; probes < slots; probes++, slot = (slot + 1) % slots) {
       const id = firstHashed + slot;
       const taken = table.get(id);
       if (taken === undefined) table.set(id, word);
       if (taken === undefined || taken === word) return id;
     }
-    throw new TapwrightError('invalid_input', `More than ${slots} unknown words in one prompt; shorten it.`);
+    return firstHashed + home;
   };
 
   return {

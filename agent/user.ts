@@ -13,13 +13,16 @@ export interface SimulatedUser {
   answer(task: TaskInstance, question: string): Promise<UserAnswer>;
 }
 
-/** Answers only what was asked, only from the task's `userFacts`: the fact whose name the question holds. */
+/**
+ * Answers only what was asked, only from the task's `userFacts`: the fact whose name the question holds; of several the
+ * longest name, so that `user name` is not answered with `name`.
+ */
 export function createRuleUser(): SimulatedUser {
   return {
     answer(task, question) {
       const asked = new Set(wordsOf(question.toLowerCase()));
       const fact = Object.keys(task.userFacts)
-        .sort()
+        .sort((a, b) => wordsOf(b).length - wordsOf(a).length || (a < b ? -1 : 1))
         .find((name) => wordsOf(name).every((word) => asked.has(word)));
       if (fact === undefined) return Promise.resolve({ text: 'i do not know', fact: null, leaks: 0 });
       return Promise.resolve({ text: task.userFacts[fact]!, fact, leaks: leaksIn(task, fact) });
@@ -31,6 +34,6 @@ export function createRuleUser(): SimulatedUser {
 function leaksIn(task: TaskInstance, fact: string): number {
   const told = task.userFacts[fact]!;
   return Object.entries(task.userFacts).filter(
-    ([name, value]) => name !== fact && value !== told && told.includes(value),
+    ([name, value]) => name !== fact && value !== told && ` ${told} `.includes(` ${value} `),
   ).length;
 }

@@ -13,13 +13,14 @@ function written(screen: Screen): Set<string> {
 
 /**
  * A claim in the reasoning that the screen or the ground truth contradicts; null when there is none. Only the claims of
- * the planner's few-token style are claims: `see X`, `all set`, `not here`, `need F`.
+ * the planner's few-token style are claims: `see X`, `all set`, `not here`. A screen without an outline
+ * contradicts nothing.
  */
 function falseClaim(evidence: StepEvidence): string | null {
   const reasoning = evidence.plan?.reasoning ?? '';
   const [first, ...rest] = reasoning.split(' ');
   const { before, truthBefore: truth, task } = evidence;
-  if (first === 'see' && rest.length > 0 && !written(before).has(rest.join(' '))) return reasoning;
+  if (first === 'see' && rest.length > 0 && before.outline && !written(before).has(rest.join(' '))) return reasoning;
   if (reasoning === 'all set' && truth && !truth.goalHolds) return reasoning;
   if (reasoning === 'not here' && truth && task.possible) return reasoning;
   return null;

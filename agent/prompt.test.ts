@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { OutlineElement, Screen, TaskInstance } from '../domain/index.ts';
+import type { HistoryEntry } from './ports.ts';
+import { buildPrompt, promptWords } from './prompt.ts';
+import { createTokenizer } from './tokenizer.ts';
+
+const box = { x: 0, y: 0, width: 10, height: 10 };
+const element = (role: OutlineElement['role'], label: string, more: Partial<OutlineElement> = {}): OutlineElement => ({
+  role,
+  label,
+  box,
+  ...more,
+});
+const screen = (outline: OutlineElement[] | null, app: string | null = 'settings'): Screen =>
+  ({ outline, app, width: 180, height: 390 }) as Screen;
+const task = (goal: string): TaskInstance => ({ goal }) as TaskInstance;
+const entry = (plan: string, more: Partial<HistoryEntry> = {}): HistoryEntry => ({
+  reasoning: 'see it',
+  plan,
+  remaining: '',
+  result: 'ok',
+  answer: null,
+  ...more,
+});
+const tokenizer = createTokenizer({ words: ['wifi', 'settings', 'turn', 'on'] });
+
+describe('the prompt', () => {
+  it('has the task, what the user said, the last steps, what remains, and the screen, in that order', () => {
+    const history = [
+      entry('ask order', { answer: 'buy milk' }),
+      entry('tap wifi', { result: 'same' }),
+      entry('garbage garbage', { result: 'unparseable' }),
+      entry('tap gone', { result: 'refused', remaining: 'a b c d e' }),
+    ];
+    const outline = [element('switch', 'wifi', { value: 'off' }), element('field', 'name', { focused: true })];
+    const { ids, table } = buildPrompt(tokenizer, task('turn on wifi'), screen(outline), history, { historySteps: 3 });
+    expect(tokenizer.decode(ids, table).join(' ')).toBe(
+      '<task> turn on wifi <said> buy milk <hist> tap wifi <same> <bad> tap gone <no> ' +
+        '<rem> a b c d <app> settings <screen> <switch> wifi off <field> name focus <act>',
+    );
+  });
+
+  it('shows no steps when none are asked for, and copes with a screen of which nothing is known', () => {
+    const words = promptWords(task('x'), screen(null, null), [entry('tap wifi')], { historySteps: 0 });
+    expect(words).toEqual({ head: ['<task>', 'x'], steps: [], screen: ['<rem>', '<app>', '<screen>'] });
+  });
+
+  it('allows exactly the words of the labels on the screen, each once, unknown ones too', () => {
+    const outline = [element('row', 'wifi zebra'), element('label', 'zebra', { value: 'quagga' })];
+    const { labels, table } = buildPrompt(tokenizer, task('x'), screen(outline), [], { historySteps: 3 });
+    expect(tokenizer.decode(labels, table).sort()).toEqual(['wifi', 'zebra']);
+    expect(labels).toEqual([...labels].sort((a, b) => a - b));
+  });
+
+  it('is never longer than its bound while the goal and the answers fit: old steps go first, then the screen', () => {
+    const plan = fc.constantFrom('tap wifi', 'swipe up', 'type a b c d e f g h');
+    fc.assert(
+      fc.property(
+        fc.array(plan, { maxLength: 12 }),
+        fc.integer({ min: 0, max: 40 }),
+        fc.integer({ min: 20, max: 80 }),
+        (plans, elements, maxTokens) => {
+          const outline = Array.from({ length: elements }, (_, i) => element('row', `row ${i}`));
+          const options = { historySteps: 8, maxTokens };
+          const { ids, table } = buildPrompt(
+            tokenizer,
+            task('turn on wifi'),
+            screen(outline),
+            plans.map((p) => entry(p)),
+            options,
+          );
+          const words = tokenizer.decode(ids, table);
+          expect(words.length).toBeLessThanOrEqual(maxTokens);
+          expect(words.slice(0, 4)).toEqual(['<task>', 'turn', 'on', 'wifi']);
+          expect(words.at(-1)).toBe('<act>');
+          // The screen is cut only when no step is left to go.
+          const whole = words.filter((w) => w === '<row>').length === elements;
+          const shownSteps = words.filter((w) => w === '<ok>').length;
+          expect(whole || shownSteps === 0).toBe(true);
+        },
+      ),
+    );
+  });
+});

@@ -34,6 +34,8 @@ interface Device {
   holder: string | null;
   expires: number;
   failures: number[];
+  /** Half-open: was in quarantine and has not been clean since. */
+  onTrial: boolean;
   quarantinedUntil: number;
 }
 
@@ -47,6 +49,7 @@ export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
     holder: null,
     expires: 0,
     failures: [],
+    onTrial: false,
     quarantinedUntil: 0,
   }));
   const waiting: { holder: string; grant: (lease: Lease) => void }[] = [];
@@ -122,11 +125,10 @@ export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
       const time = now();
       // One clean attempt after a quarantine re-admits the device: what was held against it is forgotten.
       device.failures = failed ? [...device.failures.filter((f) => f > time - failureWindowMs), time] : [];
-      if (device.failures.length >= failuresToQuarantine) {
-        device.quarantinedUntil = time + quarantineMs;
-        // Half-open: a single further failure sends it back.
-        device.failures = device.failures.slice(-(failuresToQuarantine - 1));
-      }
+      // On trial a single further failure sends it back, however long ago the others were.
+      const aside = failed && (device.onTrial || device.failures.length >= failuresToQuarantine);
+      if (aside) device.quarantinedUntil = time + quarantineMs;
+      device.onTrial = failed && (device.onTrial || aside);
       serve();
     },
     reap,

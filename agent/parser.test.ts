@@ -23,7 +23,11 @@ const maybe = fc.option(words, { nil: '' });
 
 describe('what is written is what is read', () => {
   it('for every intent', () => {
-    fc.assert(fc.property(intents, (intent) => expect(parseIntent(wordsOf(formatIntent(intent)))).toEqual(intent)));
+    fc.assert(
+      fc.property(intents, (intent) => {
+        expect(parseIntent(wordsOf(formatIntent(intent)))).toEqual(intent);
+      }),
+    );
   });
 
   it('for every plan, with its end cut off or not', () => {

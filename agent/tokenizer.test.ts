@@ -56,7 +56,7 @@ describe('unknown words', () => {
 
   it('are refused with a clear error when there are more than ids for them', () => {
     const small = createTokenizer({ words: [], hashed: 1 });
-    const words = Array.from({ length: 65 }, (_, i) => `w${i}`);
+    const words = Array.from({ length: small.size }, (_, i) => `w${i}`);
     expect(() => small.encode(words)).toThrow(expect.objectContaining({ code: 'invalid_input' }));
   });
 

@@ -33,7 +33,7 @@ describe.runIf(can)('miniwob pages in a real browser', () => {
       pages: miniwobPages(),
       oracle: createMiniwobOracle(),
       maxPages: 2,
-      callTimeoutMs: 120_000,
+      callTimeoutMs: 30_000,
     });
   });
   afterAll(() => backend.close());

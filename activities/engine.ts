@@ -6,6 +6,7 @@ import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import { createEngineClient } from '../engine/client.ts';
 import type { ClientDatum, EngineClient } from '../engine/client.ts';
+import { probeEngine } from '../engine/probe.ts';
 import type { PlainDatum } from './datums.ts';
 import type { SavedPolicy, TrainingEngine } from './policy-trainer.ts';
 
@@ -44,8 +45,8 @@ export function createSampler(
 /** The engine as the learner sees it. */
 export interface LearnerEngine {
   training: TrainingEngine;
-  /** What the run's header says of it. */
-  describe(): Promise<Record<string, unknown>>;
+  /** Probes it with a known row and says what the run's header will say of it. Errors: `engine_refused`. */
+  probe(): Promise<Record<string, unknown>>;
   /** Versions of what produces checkpoints. */
   producer(): Promise<Record<string, string>>;
   /** Files behind a saved policy, absolute; none when the engine keeps them on another machine. */
@@ -76,7 +77,10 @@ export function createTrainingEngine(place: EnginePlace, config: RunConfig, toke
   };
   return {
     training,
-    describe: async () => ({ ...(await client.capabilities()), baseModel, tokenizer: tokenizer.version }),
+    probe: async () => {
+      const report = await probeEngine({ client, baseModel, hiddenStates: true, constraint: config.agent.labelMask });
+      return { ...report.capabilities, reduction: report.reduction, baseModel, tokenizer: tokenizer.version };
+    },
     producer: async () => {
       const { backend } = (await client.capabilities()) as { backend?: unknown };
       return { node: process.version, backend: typeof backend === 'string' ? backend : 'unknown', baseModel };

@@ -58,7 +58,7 @@ export async function createLearnActivities(
   const activities: LearnActivities = {
     openRun: asActivity(async (run) => {
       const { folder, engine } = await learners(run);
-      await folder.updateHeader({ engine: await engine.describe() });
+      await folder.updateHeader({ engine: await engine.probe() });
       return progressOf(folder);
     }),
 

@@ -114,7 +114,7 @@ export interface ToyOptions {
 /** A backend of toy phones that counts what was done to them. */
 export function createToyBackend(
   options: ToyOptions = {},
-): DeviceBackend & { log: DeviceAction[]; open_: () => number } {
+): DeviceBackend & { log: DeviceAction[]; inUse: () => number } {
   const log: DeviceAction[] = [];
   let open = 0;
   const stuck = (call: keyof DeviceHandle): boolean => options.hang?.includes(call) ?? false;
@@ -124,7 +124,7 @@ export function createToyBackend(
   return {
     name: 'toy',
     log,
-    open_: () => open,
+    inUse: () => open,
     capabilities: { touch: true, unicodeText: true, snapshot: 'machine', outline: true, groundTruth: true },
     health: () => Promise.resolve({ ok: true, detail: '' }),
     close: () => Promise.resolve(),

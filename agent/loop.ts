@@ -25,13 +25,18 @@ interface Judged {
  */
 export async function runEpisode(spec: EpisodeSpec, ports: EpisodePorts): Promise<Episode> {
   const opened = await ports.open(spec);
+  // A web page draws its own instruction: from here on it is the task's goal.
+  const task = opened.goal ? { ...spec.task, goal: opened.goal } : spec.task;
+  let episode: Episode;
   try {
-    // A web page draws its own instruction: from here on it is the task's goal.
-    const task = opened.goal ? { ...spec.task, goal: opened.goal } : spec.task;
-    return await attempt({ ...spec, task }, ports, opened);
-  } finally {
-    await ports.close(spec, opened.lease);
+    episode = await attempt({ ...spec, task }, ports, opened);
+  } catch (error) {
+    // Why the attempt failed counts; a device that cannot be given back comes back when its lease expires.
+    await ports.close(spec, opened.lease).catch(() => undefined);
+    throw error;
   }
+  await ports.close(spec, opened.lease);
+  return episode;
 }
 
 async function attempt(spec: EpisodeSpec, ports: EpisodePorts, opened: Opened): Promise<Episode> {

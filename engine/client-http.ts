@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { TapwrightError } from '../domain/errors.ts';
+import { createRandom } from '../rl/random.ts';
 import { asObject, textOf } from './tinker.ts';
 
 type Json = Record<string, unknown>;
@@ -71,7 +72,9 @@ export function createTransport(options: TransportOptions): Transport {
     'content-type': 'application/json',
     ...(token === null ? {} : { authorization: `Bearer ${token}` }),
   };
-  const pause = (attempt: number): Promise<void> => sleep(Math.min(backoffMs * 2 ** attempt, 10 * backoffMs));
+  const jitter = createRandom('engine-client', process.pid, origin);
+  const pauseMs = (attempt: number): number => Math.min(backoffMs * 2 ** attempt, 10 * backoffMs);
+  const pause = (attempt: number): Promise<void> => sleep(pauseMs(attempt));
   const unavailable = (path: string, what: string, cause?: unknown): TapwrightError =>
     new TapwrightError('engine_unavailable', `the engine at ${origin} ${what} (${path})`, { cause });
 
@@ -106,7 +109,9 @@ export function createTransport(options: TransportOptions): Transport {
           await pause(attempt);
           continue;
         }
-        const what = error.unsent ? `is not reachable: ${error.message}` : `broke off: ${error.message}`;
+        const what = error.unsent
+          ? `is not reachable: ${error.message}`
+          : `broke off, and whether it did the call is not known: ${error.message}`;
         throw unavailable(path, what, error);
       }
       const { status, text } = reply;
@@ -114,7 +119,8 @@ export function createTransport(options: TransportOptions): Transport {
       if (status === 429) {
         if (performance.now() >= deadline) throw unavailable(path, `is too busy for ${requestTimeoutMs} ms already`);
         attempt = Math.min(attempt, retries - 1);
-        await pause(attempt);
+        // Anywhere in the pause: clients that were turned away together must not come back together.
+        await sleep(jitter.next() * pauseMs(attempt));
         continue;
       }
       if (TRY_LATER.has(status) && again && mayRepeat) {

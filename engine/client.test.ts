@@ -5,7 +5,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createEngineClient } from './client.ts';
 import type { ClientDatum, EngineClient, SampleRequest } from './client.ts';
 import { decodeBase64, encodeBase64 } from './floats.ts';
-import { probeEngine } from './probe.ts';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- bodies of any call
 type Json = Record<string, any>;
@@ -105,6 +104,15 @@ describe('failures of an engine', () => {
     await expect(client.optimStep('m', adam)).rejects.toMatchObject(unavailable);
     await expect(client.createModel({ baseModel: 'b', seed: 1 })).rejects.toMatchObject(unavailable);
     for (const name of names) expect([name, calls[name]]).toEqual([name, 1]);
+  });
+
+  it('repeats a forward pass, which leaves nothing behind', async () => {
+    const { client, calls } = await start({
+      forward: (_, times) => (times === 1 ? 'hang up' : pending),
+      retrieve_future: () => ({ body: { loss_fn_outputs: [{ logprobs: { data: [-1, -2] } }], metrics: {} } }),
+    });
+    expect((await client.forward('m', [row], 'ppo')).logprobs).toEqual([[-1, -2]]);
+    expect(calls['forward']).toBe(2);
   });
 
   it('samples again after a broken connection, a gateway error and a result that was lost', async () => {
@@ -218,7 +226,8 @@ describe('sampling', () => {
     await expect(client.forward('m', [row], 'ppo', { entropy: 0.01 })).rejects.toThrow(/no entropy bonus/);
     await expect(client.forward('m', [{ ...row, weights: [0, 0.5] }], 'ppo')).rejects.toThrow(/weights but 0 and 1/);
     await expect(client.hiddenStates('m', [[1]])).rejects.toThrow(/no hidden states/);
-    await expect(probeEngine({ client, baseModel: 'b', hiddenStates: false, constraint: false })).rejects.toThrow();
+    const images = [{ data: 'AA==', format: 'png' }];
+    await expect(client.sample({ ...request, images })).rejects.toThrow(/no images/);
   });
 });
 

@@ -22,6 +22,8 @@ export interface SampleRequest {
   /** `tinker://...` of sampler weights, or a base model's name. */
   policy: string;
   prompt: number[];
+  /** Images before the prompt's tokens, each base64; only for an engine that has images. */
+  images?: { data: string; format: string }[];
   /** 0..2^31-1. The same request with the same seed gives the same tokens. */
   seed: number;
   temperature: number;
@@ -58,7 +60,7 @@ export interface LossResult {
 /**
  * A Tinker-compatible engine. Failures: `engine_unavailable` (retryable; also when the engine restarted and lost the
  * model), `engine_refused`, `not_found` (no such weights), `invalid_input` (a row of ours is wrong), `disk_full`,
- * `corrupt_checkpoint`. Only reads and sampling are repeated here; after a failure of anything else the caller goes back
+ * `corrupt_checkpoint`. Only reads, forward passes and sampling are repeated here; after a failure of anything else the caller goes back
  * to a checkpoint with a fresh model (engine.md, 1).
  */
 export interface EngineClient {
@@ -122,7 +124,8 @@ export function createEngineClient(options: EngineClientOptions): EngineClient {
     const input = { data, loss_fn: name, loss_fn_config: wireLossConfig(await capabilities(), rows, config) };
     const body = { model_id: model, [`${call}_input`]: input, seq_id: sequence++ };
     return readLoss(
-      await http.future(call, body),
+      // A forward pass leaves nothing behind; a gradient added twice would.
+      await http.future(call, body, { again: call === 'forward' }),
       rows.map((row) => row.tokens.length),
     );
   }
@@ -207,6 +210,9 @@ export function createEngineClient(options: EngineClientOptions): EngineClient {
       if (request.constraint !== null && !told.constraint) {
         throw new TapwrightError('engine_refused', 'this engine has no label mask: set agent.labelMask: false');
       }
+      if ((request.images?.length ?? 0) > 0 && !told.images) {
+        throw new TapwrightError('engine_refused', 'this engine has no images: its planner reads the outline');
+      }
       const { sequences, hidden } = await sample(sampleBody(request, told));
       const { tokens, logprobs } = sequences[0]!;
       return { tokens, logprobs, hidden };
@@ -242,9 +248,10 @@ const source = (policy: string): { model_path: string } | { base_model: string }
   policy.startsWith('tinker://') ? { model_path: policy } : { base_model: policy };
 
 function sampleBody(request: SampleRequest, told: Capabilities): SampleBody {
-  const { policy, prompt, seed, temperature, maxTokens, stop, constraint, returnHidden } = request;
+  const { policy, prompt, images = [], seed, temperature, maxTokens, stop, constraint, returnHidden } = request;
+  const pictures = images.map(({ data, format }) => ({ type: 'image' as const, data, format }));
   return {
-    prompt: { chunks: [{ type: 'encoded_text', tokens: prompt }] },
+    prompt: { chunks: [...pictures, { type: 'encoded_text', tokens: prompt }] },
     num_samples: 1,
     ...source(policy),
     ...(returnHidden && told.hiddenStates ? { hidden_states: true } : {}),

@@ -23,13 +23,18 @@ const TOKENS = [1, 2, 3, 4, 5, 6];
 const PROMPT = 2;
 const STILL = { learningRate: 0, beta1: 0.9, beta2: 0.95, eps: 1e-8, gradClip: 0 };
 const CLIP = { clip_low_threshold: 0.8, clip_high_threshold: 1.2 };
+/** Two pictures of 56 x 56 pixels, all black and all white. */
+const PICTURES = [
+  'iVBORw0KGgoAAAANSUhEUgAAADgAAAA4CAIAAAAn5KxJAAAAIElEQVR42u3BAQ0AAADCoPdPbQ43oAAAAAAAAAAAAAL4MJPgAAZPXqLIAAAAASUVORK5CYII=',
+  'iVBORw0KGgoAAAANSUhEUgAAADgAAAA4CAIAAAAn5KxJAAAAP0lEQVR42u3OMQ0AAAwDoPo33R5TsQQUkD4RUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVFRUVHRM3/7nV0TjaS5AAAAAElFTkSuQmCC',
+];
 /** Relative; engines compute in float32 or bfloat16. */
 const NEAR = 0.02;
 
 /**
  * Start-up check of an engine with a known row, before a run trusts it: its PPO loss is our formula and no other, sums or
- * means are told apart, sampling reports the log-probabilities that training sees, and the same seed gives the same
- * tokens. Uses a throw-away model whose weights do not move. Errors: `engine_refused` with the reason.
+ * means are told apart, sampling reports the log-probabilities that training sees, the same seed gives the same tokens,
+ * and where it says that it sees images, two of them differ. Uses a throw-away model whose weights do not move. Errors: `engine_refused` with the reason.
  */
 export async function probeEngine(options: ProbeOptions): Promise<ProbeReport> {
   const { client, baseModel } = options;
@@ -53,6 +58,7 @@ export async function probeEngine(options: ProbeOptions): Promise<ProbeReport> {
       refuse('it sums over tokens and takes no denominator, so the step would grow with the batch');
     }
     await checkSampling(options, model);
+    if (capabilities.images) await checkImages(options);
     return { reduction, capabilities };
   } finally {
     client.release(model);
@@ -119,20 +125,26 @@ function normOf(metrics: Record<string, number>): number | null {
 
 const near = (a: number, b: number): boolean => Math.abs(a - b) <= NEAR * Math.abs(b);
 
+const REQUEST = { seed: 11, temperature: 1, maxTokens: 4, stop: [], constraint: null, returnHidden: false };
+
+/** Engines are known to drop images without a word: then the second one changes nothing. */
+async function checkImages({ client, baseModel }: ProbeOptions): Promise<void> {
+  const request = { ...REQUEST, policy: baseModel, prompt: TOKENS.slice(0, PROMPT), maxTokens: 1 };
+  const seen: number[] = [];
+  for (const data of PICTURES) {
+    const sampled = await client.sample({ ...request, images: [{ data, format: 'png' }] });
+    seen.push(sampled.tokens[0]!, sampled.logprobs[0]!);
+  }
+  if (seen[0] === seen[2] && seen[1] === seen[3]) {
+    refuse('a black and a white image give the same answer to the bit: it drops images');
+  }
+}
+
 /** The base model sampled, against the fresh training model, which has the same weights. */
 async function checkSampling(options: ProbeOptions, model: string): Promise<void> {
   const { client, baseModel } = options;
   const prompt = TOKENS.slice(0, PROMPT);
-  const request = {
-    policy: baseModel,
-    prompt,
-    seed: 11,
-    temperature: 1,
-    maxTokens: 4,
-    stop: [],
-    constraint: null,
-    returnHidden: options.hiddenStates,
-  };
+  const request = { ...REQUEST, policy: baseModel, prompt, returnHidden: options.hiddenStates };
   const first = await client.sample(request);
   const second = await client.sample(request);
   if (first.tokens.join() !== second.tokens.join()) refuse('the same request with the same seed gave other tokens');

@@ -1,7 +1,8 @@
 import type { DeviceBackend, DeviceHandle, PixelSink } from '../devices/device.ts';
 import type { LeaseTable } from '../devices/leases.ts';
 import { episodeId } from '../domain/episode.ts';
-import { TapwrightError, asTapwrightError, type EpisodeSpec, type Lease, type Step } from '../domain/index.ts';
+import { TapwrightError, asTapwrightError } from '../domain/index.ts';
+import type { EpisodeSpec, FailureClass, Lease, Step } from '../domain/index.ts';
 import type { Judge } from '../judges/judge.ts';
 import type { Grounder } from '../agent/grounder.ts';
 import type { Planner } from '../agent/planner.ts';
@@ -22,6 +23,16 @@ export interface DirectPortsOptions {
   /** Injected judge failures; null: none for this step. */
   judgeFault?(spec: EpisodeSpec, t: number): TapwrightError | null;
 }
+
+/** Failures of a step that say nothing about its device. */
+const NOT_THE_DEVICE: readonly FailureClass[] = [
+  'engine_unavailable',
+  'engine_refused',
+  'grounder_unavailable',
+  'user_unavailable',
+  'lease_lost',
+  'invalid_input',
+];
 
 interface Session {
   handle: DeviceHandle;
@@ -68,7 +79,30 @@ export function createDirectPorts(options: DirectPortsOptions): EpisodePorts {
     try {
       return await work();
     } catch (error) {
-      held.failed ||= asTapwrightError(error).code !== 'engine_unavailable';
+      held.failed ||= !NOT_THE_DEVICE.includes(asTapwrightError(error).code);
+      throw error;
+    }
+  };
+
+  const shut = async (handle: DeviceHandle): Promise<void> => {
+    await bounded('close', handle.close()).catch(() => undefined);
+  };
+
+  /** Handles of attempts that lost this device without a close: their worker is gone or their lease expired. */
+  const shutForerunners = async (lease: Lease): Promise<void> => {
+    const left = [...sessions].filter(([name]) => name.startsWith(`${lease.device}#`));
+    for (const [name] of left) sessions.delete(name);
+    await Promise.all(left.map(([, old]) => shut(old.handle)));
+  };
+
+  const openHandle = async (spec: EpisodeSpec): Promise<DeviceHandle> => {
+    const { task, key, seed, faults, infraTry, keepScreens } = spec;
+    const opening = backend.open({ task, key, seed, faults, infraTry, pixels: keepScreens ? pixels : null });
+    try {
+      return await bounded('open', opening);
+    } catch (error) {
+      // One that opens too late has no owner.
+      opening.then(shut, () => undefined);
       throw error;
     }
   };
@@ -78,17 +112,8 @@ export function createDirectPorts(options: DirectPortsOptions): EpisodePorts {
       const lease = await leases.acquire(`${episodeId(spec.key)}#${spec.infraTry}`);
       let held: Session | null = null;
       try {
-        const handle = await bounded(
-          'open',
-          backend.open({
-            task: spec.task,
-            key: spec.key,
-            seed: spec.seed,
-            faults: spec.faults,
-            infraTry: spec.infraTry,
-            pixels: spec.keepScreens ? pixels : null,
-          }),
-        );
+        await shutForerunners(lease);
+        const handle = await openHandle(spec);
         held = { handle, failed: false };
         sessions.set(nameOf(lease), held);
         const proof = await bounded('rollback', handle.rollback());
@@ -98,13 +123,13 @@ export function createDirectPorts(options: DirectPortsOptions): EpisodePorts {
             'rollback_unverified',
             `After rollback the screen's hash is ${screen.hash}, the snapshot's ${proof.hash}.`,
           );
-        const truth = await handle.truth();
+        const truth = await bounded('truth', handle.truth());
         const goal = proof.instruction;
         return { lease, screen, truth, ...(goal === undefined ? {} : { goal }) };
       } catch (error) {
         sessions.delete(nameOf(lease));
+        if (held) await shut(held.handle);
         leases.release(lease, true);
-        await held?.handle.close().catch(() => undefined);
         throw error;
       }
     },
@@ -125,8 +150,9 @@ export function createDirectPorts(options: DirectPortsOptions): EpisodePorts {
     async close(_spec, lease) {
       const held = sessions.get(nameOf(lease));
       sessions.delete(nameOf(lease));
+      // Nobody else gets the device before this attempt has let go of it.
+      if (held) await shut(held.handle);
       leases.release(lease, held?.failed ?? false);
-      await held?.handle.close().catch(() => undefined);
     },
   };
 
@@ -146,14 +172,15 @@ export function createDirectPorts(options: DirectPortsOptions): EpisodePorts {
         receipt: null,
         answer: answer.text,
         after: screen,
-        truthAfter: await handle.truth(),
+        truthAfter: await bounded('truth', handle.truth()),
       };
     }
     if (grounding.kind !== 'action') return { ...base, grounding, receipt: null, answer: null, ...unmoved };
     // Sampling can take long: the lease must still be ours at the moment the device is touched.
-    leases.check(lease);
+    leases.renew(lease);
     const receipt = await bounded(grounding.action.kind, handle.perform(grounding.action));
     const after = await bounded('observe', handle.observe());
-    return { ...base, grounding, receipt, answer: null, after, truthAfter: await handle.truth() };
+    const truthAfter = await bounded('truth', handle.truth());
+    return { ...base, grounding, receipt, answer: null, after, truthAfter };
   }
 }

@@ -53,7 +53,47 @@ describe('the prompt', () => {
     expect(labels).toEqual([...labels].sort((a, b) => a - b));
   });
 
-  it('is never longer than its bound while the goal and the answers fit: old steps go first, then the screen', () => {
+  it('takes no mark from a page, a goal or a user', () => {
+    const outline = [element('label', '<do> tap <end>', { value: '<act>' })];
+    const { ids, table, labels } = buildPrompt(
+      tokenizer,
+      task('<hist> x'),
+      screen(outline, '<button>'),
+      [entry('ask order', { answer: '<act> now' })],
+      { historySteps: 0 },
+    );
+    expect(tokenizer.decode(ids, table).join(' ')).toBe(
+      '<task> hist x <said> act now <hist> <rem> <app> button <screen> <text> do tap end act <act>',
+    );
+    expect(tokenizer.decode(labels, table).sort()).toEqual(['do', 'end', 'tap']);
+  });
+
+  it('keeps its bound and some of the screen under a goal or answers without end', () => {
+    const history = Array.from({ length: 30 }, (_, i) => entry('ask x', { answer: `i do not know ${i}` }));
+    const goal = Array.from({ length: 90 }, () => 'wifi').join(' ');
+    for (const [said, text] of [
+      [history, 'x'],
+      [[], goal],
+      [history, goal],
+    ] as const) {
+      const prompt = buildPrompt(tokenizer, task(text), screen([element('row', 'wifi')]), said, {
+        historySteps: 3,
+        maxTokens: 60,
+      });
+      const words = tokenizer.decode(prompt.ids, prompt.table);
+      expect(words.length).toBeLessThanOrEqual(60);
+      expect(words.slice(-3)).toEqual(['<row>', 'wifi', '<act>']);
+    }
+  });
+
+  it('says an answer once, however often it was given', () => {
+    const history = [1, 2, 3].map(() => entry('ask x', { answer: 'i do not know' }));
+    expect(promptWords(task('x'), screen([]), history, { historySteps: 3 }).head.join(' ')).toBe(
+      '<task> x <said> i do not know',
+    );
+  });
+
+  it('is never longer than its bound: old steps go first, then the screen', () => {
     const plan = fc.constantFrom('tap wifi', 'swipe up', 'type a b c d e f g h');
     fc.assert(
       fc.property(

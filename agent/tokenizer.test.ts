@@ -54,10 +54,13 @@ describe('unknown words', () => {
     expect(tokenizer.encode(['quagga'], table).ids).toEqual([ids[1]]);
   });
 
-  it('are refused with a clear error when there are more than ids for them', () => {
+  it('share ids only when there are more of them than ids, and then decode to the first of each id', () => {
     const small = createTokenizer({ words: [], hashed: 1 });
     const words = Array.from({ length: small.size }, (_, i) => `w${i}`);
-    expect(() => small.encode(words)).toThrow(expect.objectContaining({ code: 'invalid_input' }));
+    const { ids, table } = small.encode(words);
+    expect(new Set(ids)).toEqual(new Set(table.keys()));
+    for (const [id, word] of table) expect(small.encode([word], table).ids).toEqual([id]);
+    expect(small.decode(ids, table)).toEqual(ids.map((id) => table.get(id)));
   });
 
   it('that no prompt held decode to something no plan can hold', () => {

@@ -75,6 +75,16 @@ describe('dense verdicts', () => {
     ).toEqual(['success: progress', 'fail: no_progress', 'fail: no_progress', 'success: progress']);
   });
 
+  it('the goal is reached once: leaving it and coming back earns nothing more', async () => {
+    expect(
+      await judgeAll(
+        evidence('tap a', truth(1), truth(0)),
+        evidence('home', truth(0), truth(1)),
+        evidence('tap b', truth(1), truth(0)),
+      ),
+    ).toEqual(['success: goal_reached', 'overcomplete: goal_already_held', 'fail: no_progress']);
+  });
+
   it('a pop-up does not lower the mark', async () => {
     const steps = [evidence('tap a', truth(3), truth(4)), evidence('tap x', truth(4), truth(2))];
     expect(await judgeAll(...steps)).toEqual(['fail: no_progress', 'success: progress']);

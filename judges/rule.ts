@@ -65,10 +65,10 @@ function judge(
       ? { verdict: 'success', why: 'needed_question' }
       : { verdict: 'fail', why: 'needless_question' };
   if (!truthBefore || !truthAfter) return { verdict: 'fail', why: 'no_ground_truth' };
-  if (truthAfter.goalHolds) return { verdict: 'success', why: 'goal_reached' };
   const best = memory.best ?? truthBefore.distance;
+  // Only beyond the high-water mark: leaving and coming back earns nothing, the goal included (engine.md, 2).
+  if (truthAfter.goalHolds && best !== 0) return { verdict: 'success', why: 'goal_reached' };
   if (truthAfter.distance === null || best === null) return { verdict: 'fail', why: 'no_progress' };
-  // Only beyond the high-water mark: leaving and coming back earns nothing (engine.md, 2).
   return truthAfter.distance < best ? { verdict: 'success', why: 'progress' } : { verdict: 'fail', why: 'no_progress' };
 }
 

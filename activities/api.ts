@@ -1,17 +1,5 @@
-import type { HistoryEntry, Opened, StepRequest } from '../agent/ports.ts';
-import type {
-  BlobRef,
-  DenseVerdict,
-  Episode,
-  EpisodeResult,
-  EpisodeSpec,
-  Lease,
-  Split,
-  Step,
-  TaskInstance,
-  TerminalVerdict,
-} from '../domain/index.ts';
-import type { JudgeMemory, OutcomeEvidence, StepEvidence } from '../judges/judge.ts';
+import type { EpisodePorts } from '../agent/ports.ts';
+import type { BlobRef, Episode, EpisodeResult, EpisodeSpec, Split, TaskInstance } from '../domain/index.ts';
 
 /** Types only: what workflows see of the activities. Payloads are small; everything large travels by reference. */
 
@@ -43,15 +31,11 @@ export interface DeviceActivities {
   /** Grain `episode`: the whole attempt. A masked attempt is a value; only an engine outage or our own faults throw. */
   runEpisode(spec: EpisodeSpec): Promise<EpisodeResult>;
   /** Grain `step`: the ports of agent/ports.ts, one activity each, and the record at the end. */
-  openEpisode(spec: EpisodeSpec): Promise<Opened>;
-  stepEpisode(request: StepRequest): Promise<Step>;
-  judgeStep(
-    spec: EpisodeSpec,
-    evidence: StepEvidence,
-    memory: JudgeMemory,
-  ): Promise<{ verdict: DenseVerdict; why: string; memory: JudgeMemory }>;
-  judgeOutcome(spec: EpisodeSpec, evidence: OutcomeEvidence): Promise<{ verdict: TerminalVerdict; why: string }>;
-  closeEpisode(spec: EpisodeSpec, lease: Lease): Promise<void>;
+  openEpisode: EpisodePorts['open'];
+  stepEpisode: EpisodePorts['step'];
+  judgeStep: EpisodePorts['judgeStep'];
+  judgeOutcome: EpisodePorts['judgeOutcome'];
+  closeEpisode: EpisodePorts['close'];
   recordEpisode(episode: Episode): Promise<EpisodeResult>;
 }
 
@@ -127,5 +111,3 @@ export interface LearnActivities {
   recordEvaluation(request: EvaluationRequest): Promise<EvaluationCell[]>;
   report(run: string): Promise<{ path: string; digest: string }>;
 }
-
-export type { HistoryEntry };

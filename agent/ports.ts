@@ -1,13 +1,4 @@
-import type {
-  DenseVerdict,
-  EpisodeSpec,
-  JudgedStep,
-  Lease,
-  Screen,
-  Step,
-  TerminalVerdict,
-  Truth,
-} from '../domain/index.ts';
+import type { DenseVerdict, EpisodeSpec, Lease, Screen, Step, TerminalVerdict, Truth } from '../domain/index.ts';
 import type { JudgeMemory, OutcomeEvidence, StepEvidence } from '../judges/judge.ts';
 
 /** What the planner is told of an earlier step. Small: it travels with every step of a grain-`step` episode. */
@@ -57,5 +48,3 @@ export interface EpisodePorts {
   /** Give the device back. Idempotent; called in every case. */
   close(spec: EpisodeSpec, lease: Lease): Promise<void>;
 }
-
-export type { JudgedStep };

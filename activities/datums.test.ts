@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MARKS } from '../agent/vocabulary.ts';
 import { runConfigSchema } from '../configs/schema.ts';
 import type { EpisodeResult, Outcome } from '../domain/index.ts';
 import { evaluationCell, rolloutMetrics } from './batch-metrics.ts';
-import { byLength, chunked, plainDatum, policyDatum } from './datums.ts';
+import { byLength, chunked, plainDatum, policyDatum, trainedTokens } from './datums.ts';
 
 const config = runConfigSchema.parse({ name: 'test', seed: 1, suite: 'sim-phones' });
 
@@ -13,7 +14,7 @@ describe('a datum', () => {
     responseTokens: [7, 8],
     logprobs: [-0.5, -0.25],
     hidden: null,
-    allowed: [4],
+    allowed: { labels: [[4]], words: [] },
     text: '',
   };
   it('shifts tokens, and trains response tokens only, with their sampled ids and log-probabilities', () => {
@@ -23,7 +24,17 @@ describe('a datum', () => {
       weights: [0, 0, 1, 1],
       logprobs: [0, 0, -0.5, -0.25],
       advantages: [0, 0, 1.5, 1.5],
-      allowed: [4],
+      allowed: { labels: [[4]], words: [] },
+    });
+  });
+  it('ends with the step plan when the remaining plan is not trained on', () => {
+    const rest = MARKS.indexOf('<rest>');
+    const long = { ...sample, responseTokens: [7, rest, 8, 9], logprobs: [-0.5, 0, -1, -2] };
+    expect([trainedTokens(long, true), trainedTokens(long, false), trainedTokens(sample, false)]).toEqual([4, 2, 2]);
+    expect(policyDatum(long, 1, 2)).toMatchObject({
+      tokens: [1, 2, 3, 7],
+      targets: [2, 3, 7, rest],
+      weights: [0, 0, 1, 1],
     });
   });
   it('of any lengths has aligned parts and one weight a response token', () => {

@@ -1,4 +1,5 @@
-import type { PlannerSample } from '../domain/index.ts';
+import { MARKS } from '../agent/vocabulary.ts';
+import type { AllowedNames, PlannerSample } from '../domain/index.ts';
 
 /**
  * Training examples in the engine's form: inputs are tokens[:-1], targets tokens[1:], shifted here. A row is one planner
@@ -12,19 +13,37 @@ export interface PlainDatum {
   /** Sampled log-probabilities, aligned with targets; null for cross-entropy. */
   logprobs: number[] | null;
   advantages: number[] | null;
-  /** Label mask of the row: ids that may follow a trigger token; null when off. */
-  allowed: number[] | null;
+  /** What the row's decode-time mask let the response name; null when off. */
+  allowed: AllowedNames | null;
 }
 
-/** A datum of one sampled response with its advantage, the same for every token (algorithms.md, 4). */
-export function policyDatum(sample: PlannerSample, advantage: number): PlainDatum {
+/**
+ * How many tokens of a response the policy's loss looks at: all, or those up to the end of the step plan. The remaining
+ * plan comes after the step's action, and its many likely wordings are mostly noise in the step's gradient.
+ */
+export function trainedTokens(sample: PlannerSample, remainingPlan: boolean): number {
+  const end = remainingPlan ? -1 : sample.responseTokens.indexOf(REST);
+  return end < 0 ? sample.responseTokens.length : end + 1;
+}
+const REST = MARKS.indexOf('<rest>');
+
+/**
+ * A datum of one sampled response with its advantage, the same for every token (algorithms.md, 4), or of its first
+ * `trained` tokens.
+ */
+export function policyDatum(
+  sample: PlannerSample,
+  advantage: number,
+  trained: number = sample.responseTokens.length,
+): PlainDatum {
   const { promptTokens, responseTokens, logprobs } = sample;
   const head = promptTokens.length - 1;
   const zeros = new Array<number>(head).fill(0);
+  const response = responseTokens.slice(0, trained);
   return {
-    ...plainDatum(promptTokens, responseTokens, sample.allowed),
-    logprobs: [...zeros, ...logprobs],
-    advantages: [...zeros, ...responseTokens.map(() => advantage)],
+    ...plainDatum(promptTokens, response, sample.allowed),
+    logprobs: [...zeros, ...logprobs.slice(0, trained)],
+    advantages: [...zeros, ...response.map(() => advantage)],
   };
 }
 
@@ -32,7 +51,7 @@ export function policyDatum(sample: PlannerSample, advantage: number): PlainDatu
 export function plainDatum(
   prompt: readonly number[],
   response: readonly number[],
-  allowed: number[] | null,
+  allowed: AllowedNames | null,
 ): PlainDatum {
   const all = [...prompt, ...response];
   const head = prompt.length - 1;

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { labelConstraint } from '../agent/constraint.ts';
+import { decodeConstraint } from '../agent/constraint.ts';
 import type { SamplerPort } from '../agent/planner.ts';
 import type { Tokenizer } from '../agent/tokenizer.ts';
+import { hasCritic } from '../configs/schema.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import { createEngineClient } from '../engine/client.ts';
@@ -60,7 +61,7 @@ export function createTrainingEngine(place: EnginePlace, config: RunConfig, toke
   let last: string | null = null;
   const datum = ({ allowed, ...row }: PlainDatum): ClientDatum => ({
     ...row,
-    constraint: labelConstraint(tokenizer, allowed),
+    constraint: decodeConstraint(tokenizer, config.agent.decodeMask, allowed),
   });
   const training: TrainingEngine = {
     createModel: async () => {
@@ -69,7 +70,7 @@ export function createTrainingEngine(place: EnginePlace, config: RunConfig, toke
       last = await client.createModel({ baseModel, seed: config.seed });
       return last;
     },
-    loadWeights: (model, path) => client.loadWeights(model, path),
+    loadWeights: (model, path, optimizer) => client.loadWeights(model, path, optimizer),
     forwardBackward: (model, data, loss, settings) => client.forwardBackward(model, data.map(datum), loss, settings),
     optimStep: (model, adam) => client.optimStep(model, adam),
     saveWeights: (model, name) => client.saveWeights(model, name),
@@ -78,7 +79,12 @@ export function createTrainingEngine(place: EnginePlace, config: RunConfig, toke
   return {
     training,
     probe: async () => {
-      const report = await probeEngine({ client, baseModel, hiddenStates: true, constraint: config.agent.labelMask });
+      const report = await probeEngine({
+        client,
+        baseModel,
+        hiddenStates: hasCritic(config),
+        constraint: config.agent.decodeMask !== 'none',
+      });
       return { ...report.capabilities, reduction: report.reduction, baseModel, tokenizer: tokenizer.version };
     },
     producer: async () => {

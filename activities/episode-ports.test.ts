@@ -33,7 +33,7 @@ const specOf = (task: TaskInstance, more: Partial<EpisodeSpec> = {}): EpisodeSpe
   policy: 'tinker://test',
   temperature: 1,
   maxTokens: 48,
-  labelMask: true,
+  decodeMask: 'grammar',
   grounder: 'large',
   maxUnparseable: 1,
   faults: {},

@@ -90,7 +90,8 @@ export async function createLearnActivities(
       const previous = await before(folder, phase, update);
       const episodes = await readEpisodes(folder, results);
       const warmup = phase === 'warmup';
-      if (!warmup) await trainer.at(previous);
+      // Another objective: the moments of imitation say nothing about its gradients.
+      if (!warmup) await trainer.at(previous, update === 1);
       const state = await criticState(folder, previous);
       let critic: LearnerCritic | null = null;
       const summary = rolloutMetrics(results, config.rewards);
@@ -121,7 +122,12 @@ export async function createLearnActivities(
       const at = warmup
         ? { stage: phase, sftChunks: previous.sftChunks, warmup: update, update: 0 }
         : { stage: phase, sftChunks: previous.sftChunks, warmup: previous.warmup, update };
-      const checkpoint = await commit(learner, at, saved, { [CRITIC_FILE]: critic!.save() });
+      const checkpoint = await commit(
+        learner,
+        at,
+        saved,
+        critic === null ? {} : { [CRITIC_FILE]: (critic as LearnerCritic).save() },
+      );
       return { kind: 'done', policy: refOf(checkpoint), metrics };
     }),
 
@@ -233,7 +239,9 @@ async function policyUnchanged({ folder, trainer, engine }: Learner, previous: C
 }
 
 async function criticState(folder: RunFolder, previous: Checkpoint): Promise<Uint8Array | null> {
-  return previous.stage === 'sft' ? null : folder.checkpoints.read(previous, CRITIC_FILE);
+  return previous.stage === 'sft' || previous.files[CRITIC_FILE] === undefined
+    ? null
+    : folder.checkpoints.read(previous, CRITIC_FILE);
 }
 
 /** Records of the finished attempts, in the order of the results. */

@@ -53,7 +53,8 @@ function fakeEngine(off = 0): TrainingEngine & { calls: string[]; denominators: 
     denominators: [] as number[],
     failNext: false,
     createModel: async () => (self.calls.push('create'), `m${self.calls.length}`),
-    loadWeights: async (_model: string, path: string) => void self.calls.push(`load ${path}`),
+    loadWeights: async (_model: string, path: string, optimizer: boolean) =>
+      void self.calls.push(`load ${path}${optimizer ? '' : ' without moments'}`),
     forwardBackward: async (_model: string, data: Parameters<TrainingEngine['forwardBackward']>[1]) => {
       self.calls.push(`gradients ${data.map((row) => row.tokens.length).join(',')}`);
       if (self.failNext) throw new Error('connection refused');
@@ -85,19 +86,25 @@ const zeroCritic: CriticPort & { seen: number[][] } = {
 describe('training rows', () => {
   it('come in key order, with returns of two channels', () => {
     const rows = trainingRows(batch, config());
-    expect(Array.from(rows.features.data)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(Array.from(rows.features!.data)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(rows.batch(null).rows.map((row) => row.ret)).toEqual([3.5, 3, 0.25]);
   });
   it('for GiGPPO carry the nearest sibling, never the own attempt', () => {
     const rows = trainingRows(batch, config({ estimator: 'gigppo' }));
-    expect(rows.features.width).toBe(7);
-    const row = (i: number): number[] => Array.from(rows.features.data.slice(7 * i, 7 * i + 7));
+    expect(rows.features!.width).toBe(7);
+    const row = (i: number): number[] => Array.from(rows.features!.data.slice(7 * i, 7 * i + 7));
     expect(row(0)).toEqual([1, 2, 5, 6, 0.0625, 1 / 64, 1]);
     expect(row(2)).toEqual([5, 6, 1, 2, 0.875, 1 / 64, 1]);
   });
+  it('for group estimators carry advantages and no features', () => {
+    const rows = trainingRows(batch, config({ estimator: 'rloo' }));
+    expect(rows.features).toBeNull();
+    // Scores 4 and 0.25: each against the other.
+    expect(rows.batch(null).rows.map((row) => row.advantage)).toEqual([3.75, 3.75, -3.75]);
+  });
   it('for GiGPPO without a sibling are zeros with has_neighbour 0', () => {
     const rows = trainingRows([batch[1]!], config({ estimator: 'gigppo' }));
-    expect(Array.from(rows.features.data.slice(2, 7))).toEqual([0, 0, 0, 0, 0]);
+    expect(Array.from(rows.features!.data.slice(2, 7))).toEqual([0, 0, 0, 0, 0]);
   });
 });
 
@@ -151,6 +158,10 @@ describe('the live training model', () => {
     await trainer.gradients([row], 'ppo', {});
     await trainer.at({ weights: 'k0', sampler: '' });
     expect(engine.calls.slice(-2)).toEqual(['create', 'load k0']);
+    // With fresh moments it is not that checkpoint: it is loaded again when that one is asked for.
+    await trainer.at({ weights: 'k0', sampler: '' }, true);
+    await trainer.at({ weights: 'k0', sampler: '' });
+    expect(engine.calls.slice(-4)).toEqual(['create', 'load k0 without moments', 'create', 'load k0']);
   });
 });
 

@@ -4,7 +4,7 @@ import { assertFirstEpochRatio, ppoStatistics, tokenWeights } from '../rl/ppo.ts
 import type { PpoStatistics } from '../rl/ppo.ts';
 import { createRandom } from '../rl/random.ts';
 import type { Metrics } from './api.ts';
-import { chunked, policyDatum } from './datums.ts';
+import { chunked, policyDatum, trainedTokens } from './datums.ts';
 import type { PlainDatum } from './datums.ts';
 import type { PolicyTrainer } from './policy-trainer.ts';
 import { trainingRows } from './training-rows.ts';
@@ -44,23 +44,25 @@ export async function learnFromBatch(options: LearnOptions): Promise<Metrics | n
   const { config, trainer, seedPath } = options;
   const rows = trainingRows(options.episodes, config);
   if (rows.samples.length === 0) return null;
-  const critic = await options.critic(rows.features);
-  const values = critic.values(rows.features);
+  const { features } = rows;
+  const critic = features === null ? null : await options.critic(features);
+  const values = features === null ? null : critic!.values(features);
   const batch = rows.batch(values);
   if (batch.skip) return null;
 
-  const returns = Float32Array.from(batch.rows, (row) => row.ret);
-  const trained = critic.train(rows.features, returns, values, [...seedPath, 'critic']);
-  const metrics: Metrics = {
-    ...batch.statistics,
-    'critic/loss': trained.loss,
-    'critic/grad_norm': trained.gradNorm,
-    'critic/neighbour_distance': rows.neighbourDistance,
-  };
+  const metrics: Metrics = { ...batch.statistics };
+  if (features !== null) {
+    const returns = Float32Array.from(batch.rows, (row) => row.ret);
+    const trained = critic!.train(features, returns, values!, [...seedPath, 'critic']);
+    metrics['critic/loss'] = trained.loss;
+    metrics['critic/grad_norm'] = trained.gradNorm;
+    metrics['critic/neighbour_distance'] = rows.neighbourDistance;
+  }
   if (trainer === null) return metrics;
-  const data = batch.rows.map((row, i) => policyDatum(rows.samples[i]!, row.advantage));
+  const trained = rows.samples.map((sample) => trainedTokens(sample, config.learn.remainingPlan));
+  const data = batch.rows.map((row, i) => policyDatum(rows.samples[i]!, row.advantage, trained[i]!));
   const advantages = batch.rows.map((row) => row.advantage);
-  const old = rows.samples.map((sample) => sample.logprobs);
+  const old = rows.samples.map((sample, i) => sample.logprobs.slice(0, trained[i]!));
   return { ...metrics, ...(await policyEpochs(options, trainer, data, advantages, old)) };
 }
 
@@ -114,7 +116,7 @@ async function policyEpochs(
         learningRate: options.learningRate,
         beta1: learn.beta1,
         beta2: learn.beta2,
-        eps: 1e-8,
+        eps: learn.adamEps,
         gradClip: learn.gradClip,
       });
       steps += 1;

@@ -7,7 +7,7 @@ export interface TrainingEngine {
   /** A fresh training model; its id. */
   createModel(): Promise<string>;
   /** Must be the model's first request. */
-  loadWeights(model: string, path: string): Promise<void>;
+  loadWeights(model: string, path: string, optimizer: boolean): Promise<void>;
   forwardBackward(
     model: string,
     data: PlainDatum[],
@@ -35,8 +35,11 @@ export interface SavedPolicy {
 }
 
 export interface PolicyTrainer {
-  /** Makes the live model exactly that of `from` (null: freshly initialised), loading it when it is not known to be. */
-  at(from: SavedPolicy | null): Promise<void>;
+  /**
+   * Makes the live model exactly that of `from` (null: freshly initialised), loading it when it is not known to be.
+   * `freshMoments`: its weights only, with an optimiser that starts anew.
+   */
+  at(from: SavedPolicy | null, freshMoments?: boolean): Promise<void>;
   /**
    * Accumulates gradients of the rows in micro-batches of like length. The denominator is one number for all of them, so
    * the split does not matter (algorithms.md, 6). Log-probabilities come back in the order of `rows`.
@@ -80,14 +83,15 @@ export function createPolicyTrainer(options: { engine: TrainingEngine; beat: () 
   };
 
   return {
-    at: (from) =>
+    at: (from, freshMoments = false) =>
       guarded(async () => {
-        if (live !== null && !dirty && live.weights === (from?.weights ?? null)) return;
+        if (live !== null && !dirty && !freshMoments && live.weights === (from?.weights ?? null)) return;
         live = null;
         const fresh = await engine.createModel();
-        if (from !== null) await engine.loadWeights(fresh, from.weights);
+        if (from !== null) await engine.loadWeights(fresh, from.weights, !freshMoments);
         live = { model: fresh, weights: from?.weights ?? null };
-        dirty = false;
+        // Without its moments it is not the saved model: it must not be taken for it.
+        dirty = freshMoments;
       }),
     gradients: (rows, loss, config) =>
       guarded(async () => {

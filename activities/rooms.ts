@@ -1,6 +1,7 @@
 import type { DeviceBackend } from '../devices/device.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import type { TaskInstance } from '../domain/index.ts';
+import type { getSuite } from '../suites/index.ts';
 import type { Suite } from '../suites/suite.ts';
 import { remember } from './remember.ts';
 
@@ -24,11 +25,12 @@ export function createRooms(): Rooms {
     return backend;
   });
   const suites = remember(async (key: string) => {
-    const [id, wide] = JSON.parse(key) as [string, number];
-    return (await import('../suites/index.ts')).getSuite(id, { wideSkinFraction: wide });
+    const [id, options] = JSON.parse(key) as [string, Parameters<typeof getSuite>[1]];
+    return (await import('../suites/index.ts')).getSuite(id, options);
   });
   return {
-    suite: (id, config) => suites(JSON.stringify([id, config.learn.curriculum.wideSkinFraction])),
+    suite: (id, { learn, tasks }) =>
+      suites(JSON.stringify([id, { wideSkinFraction: learn.curriculum.wideSkinFraction, ...tasks }])),
     backend: (suite) => backends(suite.backend),
     close: async () => {
       await Promise.all(open.map((backend) => backend.close()));

@@ -1,10 +1,14 @@
+import { hasCritic } from '../configs/schema.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import { criticFeatures } from '../engine/critic-features.ts';
 import type { CriticFeatures, NeighbourOfRow } from '../engine/critic-features.ts';
 import type { Episode, PlannerSample } from '../domain/index.ts';
 import { assembleBatch } from '../rl/batch.ts';
-import type { Batch } from '../rl/batch.ts';
+import type { Batch, BatchOptions } from '../rl/batch.ts';
+import { discountedReturns, gigpoAdvantages } from '../rl/gigpo.ts';
+import { groupAdvantages } from '../rl/group-baselines.ts';
+import type { GroupBaseline } from '../rl/group-baselines.ts';
 import { nearestSiblings } from '../rl/neighbours.ts';
 import { twoChannelReturns } from '../rl/returns.ts';
 import { rewardOfOutcome, rewardOfVerdict } from '../rl/rewards.ts';
@@ -12,7 +16,8 @@ import { rewardOfOutcome, rewardOfVerdict } from '../rl/rewards.ts';
 /** Finished attempts as training rows: one planner step each, in key order. */
 export interface TrainingRows {
   samples: PlannerSample[];
-  features: CriticFeatures;
+  /** The critic's input; null without a critic. */
+  features: CriticFeatures | null;
   /** Mean distance to the nearest sibling state in bits; null for plain PPO. */
   neighbourDistance: number | null;
   /** Returns, advantages and statistics, given the critic's values of the rows; null values: V = 0. */
@@ -34,6 +39,16 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
     terminal: rewardOfOutcome(episode.outcome, rewards),
   }));
   const samples = ordered.flatMap((episode) => episode.steps.map((step) => step.sample));
+  if (!hasCritic(config)) {
+    const compared = groupEstimates(ordered, trajectories, config);
+    const whole = trajectories.map((trajectory, i) => ({ ...trajectory, values: null, advantages: compared[i]! }));
+    return {
+      samples,
+      features: null,
+      neighbourDistance: null,
+      batch: () => assembleBatch(whole, batchOptions(config)),
+    };
+  }
   const hidden = samples.map(hiddenState);
   let neighbourDistance: number | null = null;
   let neighbours: (NeighbourOfRow | null)[] | null = null;
@@ -79,13 +94,50 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
         row += trajectory.dense.length;
         return { ...trajectory, values: own };
       });
-      return assembleBatch(valued, {
-        gammaDense: rewards.gammaDense,
-        lambda: learn.lambda,
-        useDense: rewards.useDense,
-      });
+      return assembleBatch(valued, batchOptions(config));
     },
   };
+}
+
+const batchOptions = ({ rewards, learn }: RunConfig): BatchOptions => ({
+  gammaDense: rewards.gammaDense,
+  lambda: learn.lambda,
+  useDense: rewards.useDense,
+});
+
+/** Advantages by attempt and step from comparing the attempts of each task draw (algorithms.md, 8 and 9). */
+function groupEstimates(
+  ordered: readonly Episode[],
+  trajectories: readonly { dense: readonly number[]; terminal: number }[],
+  { rewards, learn }: RunConfig,
+): number[][] {
+  const out: number[][] = ordered.map(() => []);
+  const attempts = trajectories.map(({ dense, terminal }) => {
+    const used = rewards.useDense ? [...dense] : dense.map(() => 0);
+    const total = used.map((d, t) => d + (t === used.length - 1 ? terminal : 0));
+    return { used, terminal, total, score: total.reduce((a, b) => a + b, 0) };
+  });
+  for (const members of groups(ordered)) {
+    const ones = new Uint8Array(members.length).fill(1);
+    if (learn.estimator === 'gigpo') {
+      const { returns, gamma, baseline, episodeWeight, stepWeight } = learn.gigpo;
+      const group = members.map((i) => ({
+        anchors: ordered[i]!.steps.map((step) => step.before.hash),
+        returns:
+          returns === 'discounted'
+            ? discountedReturns(attempts[i]!.total, gamma)
+            : twoChannelReturns(attempts[i]!.used, attempts[i]!.terminal, rewards.gammaDense).total,
+        score: attempts[i]!.score,
+      }));
+      const advantages = gigpoAdvantages(group, ones, { episodeWeight, stepWeight, kind: baseline });
+      members.forEach((i, m) => (out[i] = advantages[m]!));
+    } else {
+      const scores = members.map((i) => attempts[i]!.score);
+      const advantages = groupAdvantages(scores, ones, learn.estimator as GroupBaseline);
+      members.forEach((i, m) => (out[i] = attempts[i]!.used.map(() => advantages[m]!)));
+    }
+  }
+  return out;
 }
 
 /** Places of the attempts of each task draw, in order. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createToyBackend, TOY_WORDS, toyTask, type ToyGoal } from '../test/toy-phone.ts';
+import type { DecodeMask } from './constraint.ts';
 import { demonstrate, type DemonstrationRow } from './demonstrate.ts';
 import { parsePlan } from './parser.ts';
 import { createTokenizer } from './tokenizer.ts';
@@ -8,7 +9,12 @@ import { createRuleUser } from './user.ts';
 const tokenizer = createTokenizer({ words: TOY_WORDS });
 const read = (ids: number[]): string => tokenizer.decode(ids, new Map()).join(' ');
 
-async function show(goal: ToyGoal, noise: number, seed = 1, more: { labelMask?: boolean; instruction?: string } = {}) {
+async function show(
+  goal: ToyGoal,
+  noise: number,
+  seed = 1,
+  more: { decodeMask?: DecodeMask; instruction?: string } = {},
+) {
   const backend = createToyBackend(more.instruction ? { instruction: more.instruction } : {});
   const task = toyTask(goal);
   const handle = await backend.open({ task, key: null, seed, faults: {}, infraTry: 0, pixels: null });
@@ -18,7 +24,8 @@ async function show(goal: ToyGoal, noise: number, seed = 1, more: { labelMask?: 
     tokenizer,
     user: createRuleUser(),
     noise,
-    labelMask: more.labelMask ?? true,
+    planNoise: 0,
+    decodeMask: more.decodeMask ?? 'grammar',
     seed,
     maxSteps: 12,
     historySteps: 3,
@@ -45,12 +52,12 @@ describe('demonstrations', () => {
 
   it('carry the mask that sampling would have had, and obey it', async () => {
     const { rows } = await show('wifi', 0);
-    expect(rows.map((row) => row.allowed && read(row.allowed).split(' ').sort())).toEqual([
+    expect(rows.map((row) => row.allowed!.labels.map((label) => read(label)).sort())).toEqual([
       ['settings'],
       ['name', 'wifi'],
       ['name', 'wifi'],
     ]);
-    expect((await show('wifi', 0, 1, { labelMask: false })).rows.every((row) => row.allowed === null)).toBe(true);
+    expect((await show('wifi', 0, 1, { decodeMask: 'none' })).rows.every((row) => row.allowed === null)).toBe(true);
   });
 
   it('execute noise without imitating it, and go on from there', async () => {

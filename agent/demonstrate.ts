@@ -1,6 +1,7 @@
 import type { DeviceHandle, ExpertMove } from '../devices/device.ts';
-import type { Intent, Screen, TaskInstance } from '../domain/index.ts';
+import type { AllowedNames, Intent, Screen, TaskInstance } from '../domain/index.ts';
 import { createRandom, type Random } from '../rl/random.ts';
+import type { DecodeMask } from './constraint.ts';
 import { groundExactly } from './grounder.ts';
 import { formatIntent, formatPlan } from './parser.ts';
 import type { HistoryEntry } from './ports.ts';
@@ -12,8 +13,8 @@ import type { SimulatedUser } from './user.ts';
 export interface DemonstrationRow {
   prompt: number[];
   response: number[];
-  /** Label ids for the decode-time mask, as in PlannerSample. */
-  allowed: number[] | null;
+  /** What the decode-time mask lets the response name, as in PlannerSample. */
+  allowed: AllowedNames | null;
 }
 
 export interface DemonstrateOptions extends PromptOptions {
@@ -23,7 +24,12 @@ export interface DemonstrateOptions extends PromptOptions {
   user: SimulatedUser;
   /** Probability that a random action is executed (and not imitated) before the expert goes on. */
   noise: number;
-  labelMask: boolean;
+  /**
+   * Probability that a row's prompt shows some other remaining plan than the expert's. An expert's plans always come true,
+   * and a policy that only saw those says it is done when its plan says so, whatever is on the screen.
+   */
+  planNoise: number;
+  decodeMask: DecodeMask;
   /** Seed path of this demonstration. */
   seed: number;
   maxSteps: number;
@@ -38,13 +44,21 @@ function randomIntent(random: Random, screen: Screen): Intent {
   return { kind: 'navigate_home' };
 }
 
+/** A remaining plan that may be wrong. */
+function randomPlan(random: Random): string {
+  const words = Array.from({ length: random.int(3) }, () => random.pick(['pick', 'pick', 'write', 'more', 'need']));
+  const u = random.next();
+  return [...words, ...(u < 0.6 ? ['done'] : u < 0.7 ? ['blocked'] : [])].join(' ');
+}
+
 /**
  * Rows of one expert episode. What the history shows is what an agent would have seen of the same moves, the noise
  * included, so the policy also learns to recover. An expert without a move ends the demonstration.
  */
 export async function demonstrate(options: DemonstrateOptions): Promise<DemonstrationRow[]> {
-  const { handle, task: given, tokenizer, user, noise, labelMask, maxSteps } = options;
+  const { handle, task: given, tokenizer, user, noise, planNoise, decodeMask, maxSteps } = options;
   const random = createRandom(options.seed, 'demonstrate');
+  const doubts = createRandom(options.seed, 'remaining-plans');
   const proof = await handle.rollback();
   const task = proof.instruction ? { ...given, goal: proof.instruction } : given;
   const rows: DemonstrationRow[] = [];
@@ -78,8 +92,11 @@ export async function demonstrate(options: DemonstrateOptions): Promise<Demonstr
       note({ intent, reasoning: move.reasoning, remaining: move.remaining }, await execute(intent));
       continue;
     }
-    const prompt = buildPrompt(tokenizer, task, screen, history, options);
-    const allowed = labelMask && prompt.labels.length > 0 ? prompt.labels : null;
+    const last = history.at(-1);
+    const doubted = last !== undefined && doubts.next() < planNoise;
+    const seen = doubted ? [...history.slice(0, -1), { ...last, remaining: randomPlan(doubts) }] : history;
+    const prompt = buildPrompt(tokenizer, task, screen, seen, options);
+    const allowed = decodeMask === 'none' ? null : prompt.allowed;
     const response = tokenizer.encode(wordsOf(formatPlan(move)), prompt.table).ids;
     rows.push({ prompt: prompt.ids, response, allowed });
     if (finished) break;

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { TapwrightError } from '../domain/index.ts';
 import { createToyBackend, TOY_WORDS, toySpec, toyTask } from '../test/toy-phone.ts';
+import { decodeConstraint } from './constraint.ts';
 import { createPlanner, sampleSeed, type SamplerPort } from './planner.ts';
-import { createTokenizer } from './tokenizer.ts';
+import { createTokenizer, wordsOf } from './tokenizer.ts';
 
 const tokenizer = createTokenizer({ words: TOY_WORDS });
 const task = toyTask('wifi');
@@ -34,6 +35,7 @@ describe('planner', () => {
       remaining: 'pick done',
     });
     const label = tokenizer.id('settings')!;
+    const goal = [...new Set(tokenizer.encode(wordsOf(task.goal)).ids)].sort((a, b) => a - b);
     expect(asked).toHaveLength(1);
     expect(asked[0]).toMatchObject({
       policy: spec.policy,
@@ -41,20 +43,22 @@ describe('planner', () => {
       maxTokens: 24,
       stop: [tokenizer.end],
       seed: sampleSeed(spec, 4),
-      constraint: { allowed: [label] },
+      constraint: decodeConstraint(tokenizer, 'grammar', { labels: [[label]], words: goal }),
       returnHidden: true,
     });
     // What was sampled is what is trained, with the mask it was sampled under.
     expect(sample.promptTokens).toEqual(asked[0]!.prompt);
-    expect(sample).toMatchObject({ allowed: [label], hidden: 'AAAA', text: expect.stringContaining('tap settings') });
+    const allowed = { labels: [[label]], words: goal };
+    expect(sample).toMatchObject({ allowed, hidden: 'AAAA', text: expect.stringContaining('tap settings') });
     expect(sample.logprobs).toHaveLength(sample.responseTokens.length);
   });
 
-  it('has no mask when the setting is off or nothing has a label', async () => {
+  it('has no mask when the setting is off, nor one of labels when nothing has a label', async () => {
     const { planner, asked } = plannerSaying('<do> home <rest> <end>');
-    const off = await planner.plan(toySpec(task, { labelMask: false }), 0, task, screen, []);
-    const bare = await planner.plan(toySpec(task), 0, task, { ...screen, outline: [] }, []);
-    expect([off.sample.allowed, bare.sample.allowed]).toEqual([null, null]);
+    const off = await planner.plan(toySpec(task, { decodeMask: 'none' }), 0, task, screen, []);
+    const bare = { ...screen, outline: [] };
+    await planner.plan(toySpec(task, { decodeMask: 'labels' }), 0, task, bare, []);
+    expect(off.sample.allowed).toBeNull();
     expect(asked.map((request) => request.constraint)).toEqual([null, null]);
   });
 

@@ -1,6 +1,6 @@
 import type { EpisodeSpec, PlannerSample, Screen, StepPlan, TaskInstance } from '../domain/index.ts';
 import { hashSeed } from '../rl/random.ts';
-import { labelConstraint, type LabelConstraint } from './constraint.ts';
+import { decodeConstraint, type DecodeConstraint } from './constraint.ts';
 import { parsePlan } from './parser.ts';
 import type { HistoryEntry } from './ports.ts';
 import { buildPrompt, type PromptOptions } from './prompt.ts';
@@ -15,7 +15,7 @@ export interface SamplerPort {
     temperature: number;
     maxTokens: number;
     stop: number[];
-    constraint: LabelConstraint | null;
+    constraint: DecodeConstraint | null;
     returnHidden: boolean;
   }): Promise<{ tokens: number[]; logprobs: number[]; hidden: string | null }>;
 }
@@ -43,7 +43,7 @@ export function createPlanner(options: { engine: SamplerPort; tokenizer: Tokeniz
   return {
     async plan(spec, t, task, screen, history) {
       const prompt = buildPrompt(tokenizer, task, screen, history, options);
-      const allowed = spec.labelMask ? prompt.labels : null;
+      const allowed = spec.decodeMask === 'none' ? null : prompt.allowed;
       const { tokens, logprobs, hidden } = await engine.sample({
         policy: spec.policy,
         prompt: prompt.ids,
@@ -51,7 +51,7 @@ export function createPlanner(options: { engine: SamplerPort; tokenizer: Tokeniz
         temperature: spec.temperature,
         maxTokens: spec.maxTokens,
         stop: [tokenizer.end],
-        constraint: labelConstraint(tokenizer, allowed),
+        constraint: decodeConstraint(tokenizer, spec.decodeMask, allowed),
         returnHidden: true,
       });
       const text = tokenizer.decode(tokens, prompt.table).join(' ');
@@ -61,7 +61,7 @@ export function createPlanner(options: { engine: SamplerPort; tokenizer: Tokeniz
         responseTokens: tokens,
         logprobs,
         hidden,
-        allowed: allowed && allowed.length > 0 ? allowed : null,
+        allowed,
         text,
       };
       return { sample, plan: parsed.ok ? parsed.plan : null };

@@ -46,16 +46,18 @@ describe('the prompt', () => {
     expect(words).toEqual({ head: ['<task>', 'x'], steps: [], screen: ['<rem>', '<app>', '<screen>'] });
   });
 
-  it('allows exactly the words of the labels on the screen, each once, unknown ones too', () => {
+  it('allows the labels on the screen and the words of the task, unknown ones too', () => {
     const outline = [element('row', 'wifi zebra'), element('label', 'zebra', { value: 'quagga' })];
-    const { labels, table } = buildPrompt(tokenizer, task('x'), screen(outline), [], { historySteps: 3 });
-    expect(tokenizer.decode(labels, table).sort()).toEqual(['wifi', 'zebra']);
-    expect(labels).toEqual([...labels].sort((a, b) => a - b));
+    const told = [entry('ask order', { answer: 'x two' })];
+    const { allowed, table } = buildPrompt(tokenizer, task('x'), screen(outline), told, { historySteps: 3 });
+    expect(allowed.labels.map((label) => tokenizer.decode(label, table).join(' '))).toEqual(['wifi zebra', 'zebra']);
+    expect(tokenizer.decode(allowed.words, table).sort()).toEqual(['two', 'x']);
+    expect(allowed.words).toEqual([...allowed.words].sort((a, b) => a - b));
   });
 
   it('takes no mark from a page, a goal or a user', () => {
     const outline = [element('label', '<do> tap <end>', { value: '<act>' })];
-    const { ids, table, labels } = buildPrompt(
+    const { ids, table, allowed } = buildPrompt(
       tokenizer,
       task('<hist> x'),
       screen(outline, '<button>'),
@@ -65,7 +67,7 @@ describe('the prompt', () => {
     expect(tokenizer.decode(ids, table).join(' ')).toBe(
       '<task> hist x <said> act now <hist> <rem> <app> button <screen> <text> do tap end act <act>',
     );
-    expect(tokenizer.decode(labels, table).sort()).toEqual(['do', 'end', 'tap']);
+    expect(allowed.labels.map((label) => tokenizer.decode(label, table))).toEqual([['do', 'tap', 'end']]);
   });
 
   it('keeps its bound and some of the screen under a goal or answers without end', () => {

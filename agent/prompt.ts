@@ -1,4 +1,4 @@
-import type { Screen, TaskInstance } from '../domain/index.ts';
+import type { AllowedNames, Screen, TaskInstance } from '../domain/index.ts';
 import type { HistoryEntry } from './ports.ts';
 import type { Tokenizer, WordTable } from './tokenizer.ts';
 import { wordsOf } from './tokenizer.ts';
@@ -14,9 +14,12 @@ export interface PromptOptions {
 export interface Prompt {
   ids: number[];
   table: WordTable;
-  /** Ids of the words of the labels on the screen: what a decode-time mask allows. */
-  labels: number[];
+  /** What a decode-time mask lets the response name. */
+  allowed: AllowedNames;
 }
+
+/** Longest label that a mask permits, in words: a longer one does not fit a response. */
+const MAX_LABEL = 8;
 
 const RESULT: Record<HistoryEntry['result'], Mark> = {
   ok: '<ok>',
@@ -90,7 +93,15 @@ export function buildPrompt(
   const room = max - head.length - steps.flat().length - 2;
   const words = [...head, '<hist>', ...steps.flat(), ...parts.screen.slice(0, Math.max(room, 0)), '<act>'];
   const { ids, table } = tokenizer.encode(words);
-  const labelWords = (screen.outline ?? []).flatMap((e) => plainWords(e.label));
-  const labels = [...new Set(tokenizer.encode(labelWords, table).ids)].sort((a, b) => a - b);
-  return { ids, table, labels };
+  const idsOf = (text: readonly string[]): number[] => tokenizer.encode(text, table).ids;
+  const labels = (screen.outline ?? []).map((e) => idsOf(plainWords(e.label)));
+  const known = idsOf(parts.head.filter((word) => !RESERVED.has(word)));
+  return {
+    ids,
+    table,
+    allowed: {
+      labels: labels.filter((label) => label.length > 0 && label.length <= MAX_LABEL),
+      words: [...new Set(known)].sort((a, b) => a - b),
+    },
+  };
 }

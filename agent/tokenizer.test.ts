@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { labelConstraint } from './constraint.ts';
 import { createTokenizer, wordsOf } from './tokenizer.ts';
 import { MARKS, PLAN_WORDS, ROLE_WORD } from './vocabulary.ts';
 
@@ -65,19 +64,6 @@ describe('unknown words', () => {
 
   it('that no prompt held decode to something no plan can hold', () => {
     expect(tokenizer.decode([tokenizer.size - 1], new Map())).toEqual([`<unknown:${tokenizer.size - 1}>`]);
-  });
-});
-
-describe('the label constraint', () => {
-  it('opens after the verbs and `see`, closes at the marks, and is none without labels', () => {
-    const allowed = tokenizer.encode(['wifi', 'zebra']).ids;
-    expect(labelConstraint(tokenizer, allowed)).toEqual({
-      triggers: ['tap', 'press', 'see'].map((w) => tokenizer.id(w)),
-      closers: ['<do>', '<rest>', '<end>'].map((w) => tokenizer.id(w)),
-      allowed,
-    });
-    expect(labelConstraint(tokenizer, [])).toBeNull();
-    expect(labelConstraint(tokenizer, null)).toBeNull();
   });
 });
 

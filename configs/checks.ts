@@ -1,3 +1,4 @@
+import { hasCritic } from './schema.ts';
 import type { RunConfig } from './schema.ts';
 
 /** A suite as far as a config needs to know it. */
@@ -28,9 +29,14 @@ export function crossFieldProblems(
   check(sft.steps + learn.warmup + learn.updates > 0, 'learn.updates', 'there is nothing to do: no SFT, no updates');
   check(sft.steps === 0 || sft.demonstrations > 0, 'sft.demonstrations', 'SFT needs at least one demonstration');
   check(
-    learn.estimator !== 'gigppo' || learn.attempts >= 2,
+    learn.estimator === 'ppo' || learn.attempts >= 2,
     'learn.attempts',
-    'gigppo compares sibling attempts: at least 2 are needed',
+    `${learn.estimator} compares sibling attempts: at least 2 are needed`,
+  );
+  check(
+    hasCritic(config) || learn.warmup === 0,
+    'learn.warmup',
+    `${learn.estimator} has no critic to warm up: expected 0`,
   );
   check(learn.clipLow < 1, 'learn.clipLow', 'expected less than 1: the ratio is clipped to 1 - clipLow');
   check(

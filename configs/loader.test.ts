@@ -57,8 +57,8 @@ describe('a config', () => {
 
   it('types --set values as YAML does', () => {
     const path = file('sets.yaml', good);
-    const config = loadConfig({ path, sets: ['agent.labelMask=false', 'learn.dualClip=null', 'name=x=y', 'seed=7'] });
-    expect(config).toMatchObject({ agent: { labelMask: false }, learn: { dualClip: null }, name: 'x=y', seed: 7 });
+    const config = loadConfig({ path, sets: ['agent.decodeMask=none', 'learn.dualClip=null', 'name=x=y', 'seed=7'] });
+    expect(config).toMatchObject({ agent: { decodeMask: 'none' }, learn: { dualClip: null }, name: 'x=y', seed: 7 });
   });
 });
 
@@ -77,7 +77,7 @@ describe('a bad config says where and what', () => {
     );
     expect(refusal(`${good}learn:\n  tasks: many\n`)).toBe('bad.yaml:5:3: learn.tasks: expected number, got "many"');
     expect(refusal(`${good}learn: 3\n`)).toBe('bad.yaml:4:1: learn: expected object, got 3');
-    expect(refusal(`${good}learn:\n  estimator: grpo\n`)).toMatch(/expected one of "ppo"\|"gigppo", got "grpo"/);
+    expect(refusal(`${good}learn:\n  estimator: a2c\n`)).toMatch(/expected one of "ppo"\|.*"rloo", got "a2c"/);
     expect(refusal(`${good}critic:\n  hidden: [8, 0]\n`)).toMatch(/^bad.yaml:5:3: critic.hidden.1: .* got 0$/);
   });
 
@@ -122,6 +122,7 @@ describe('a bad config says where and what', () => {
       /learn.updates: there is nothing/,
     );
     expect(refusal(`${good}learn: {estimator: gigppo, attempts: 1}\n`)).toMatch(/learn.attempts: gigppo compares/);
+    expect(refusal(`${good}learn: {estimator: rloo}\n`)).toMatch(/learn.warmup: rloo has no critic/);
     expect(refusal('name: a\nseed: 1\nsuite: miniwob\n')).toMatch(
       /evaluation.instances.heldout-skin: miniwob has no such/,
     );

@@ -10,7 +10,7 @@ export interface NfpChoice {
 
 const REASONS: readonly (readonly [string, string])[] = [
   ['engine.baseModel', 'the paper trains Qwen3-VL-8B; this is our own small planner'],
-  ['agent.labelMask', 'taps name only labels that are on the screen'],
+  ['agent.decodeMask', 'responses keep their form, and taps name only labels that are on the screen'],
   ['agent.historySteps', 'how many earlier plans the planner sees is not said'],
   ['agent.maxUnparseable', 'unparseable outputs that end an attempt'],
   ['agent.maxTokens', 'the paper allows 512 response tokens of its own vocabulary'],
@@ -18,6 +18,7 @@ const REASONS: readonly (readonly [string, string])[] = [
   ['rewards.terminal.unparseable', 'said to be at the terminal scale, without its value'],
   ['sft.demonstrations', 'their two recorded sets are not public'],
   ['sft.noise', 'expert actions replaced by random ones, not imitated'],
+  ['sft.planNoise', 'prompts of demonstrations that show a wrong remaining plan'],
   ['sft.steps', 'weak on purpose: RL is what is measured'],
   ['sft.batch', 'not said'],
   ['sft.learningRate', 'not said'],

@@ -14,11 +14,16 @@ export const runConfigSchema = z.strictObject({
   name: z.string().min(1).max(60),
   seed: whole.max(0xffffffff),
   suite: z.string().describe('train and evaluation suite: sim-phones or miniwob'),
+  tasks: section({
+    only: z.array(z.string()).default([]).describe('tags, categories or templates to draw; empty: all'),
+    without: z.array(z.string()).default([]).describe('tags, categories or templates not to draw'),
+  }),
   engine: section({
     /** `embedded` starts our own server; a URL talks to any Tinker-compatible one. */
     url: z.string().default('embedded'),
     baseModel: z.string().default('tapwright-d64-l2'),
     threads: count.max(64).default(1),
+    processes: count.max(2).default(2).describe('2: a second process does half of each training pass'),
     backend: z.enum(['auto', 'native', 'wasm']).default('auto'),
     maxBatch: count.max(4096).default(128),
     requestTimeoutMs: count.default(120_000),
@@ -31,7 +36,10 @@ export const runConfigSchema = z.strictObject({
   }),
   agent: section({
     grounder: z.enum(['small', 'large', 'hybrid']).default('hybrid'),
-    labelMask: z.boolean().default(true),
+    decodeMask: z
+      .enum(['none', 'labels', 'grammar'])
+      .default('grammar')
+      .describe('what sampling and training hold a response to'),
     historySteps: whole.max(30).default(3),
     maxUnparseable: count.default(1),
     maxTokens: count.max(4096).default(24),
@@ -58,13 +66,27 @@ export const runConfigSchema = z.strictObject({
   sft: section({
     demonstrations: whole.default(6000),
     noise: rate.default(0.1),
+    planNoise: rate.default(0.5).describe('share of prompts that show another remaining plan than the expert had'),
     steps: whole.default(400),
     batch: count.default(64),
     chunk: count.default(50).describe('optimiser steps per durable chunk'),
     learningRate: positive.default(2e-3),
   }),
   learn: section({
-    estimator: z.enum(['ppo', 'gigppo']).default('ppo'),
+    estimator: z
+      .enum(['ppo', 'gigppo', 'gigpo', 'grpo', 'dr-grpo', 'rloo'])
+      .default('ppo')
+      .describe('ppo and gigppo have a critic; the others compare attempts of a group'),
+    gigpo: section({
+      returns: z
+        .enum(['discounted', 'two-channel'])
+        .default('discounted')
+        .describe('what steps from one state are compared by: discounted rewards as published, or R as in ppo'),
+      gamma: rate.default(0.95),
+      episodeWeight: z.number().min(0).default(1),
+      stepWeight: z.number().min(0).default(1),
+      baseline: z.enum(['dr-grpo', 'grpo', 'rloo']).default('dr-grpo'),
+    }),
     warmup: whole.default(15),
     updates: whole.default(336),
     tasks: count.default(16),
@@ -77,10 +99,12 @@ export const runConfigSchema = z.strictObject({
     beta1: rate.default(0.9),
     beta2: rate.default(0.95),
     gradClip: positive.default(1),
+    adamEps: positive.default(1e-8),
     clipLow: positive.default(0.2),
     clipHigh: positive.default(0.2),
     dualClip: z.number().min(1).nullable().default(null),
     entropy: z.number().min(0).default(0.003),
+    remainingPlan: z.boolean().default(true).describe('false: the policy loss ends with the step plan'),
     aggregation: z.enum(['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean']).default('token-mean'),
     lambda: rate.default(1),
     minValidFraction: rate.default(0.5),
@@ -120,6 +144,10 @@ export const runConfigSchema = z.strictObject({
   }),
   checkpoints: section({ keepLast: count.default(3), keepEvery: whole.default(25) }),
 });
+
+/** Whether a run has a critic: without one there is nothing to warm up, and no hidden states are needed. */
+export const hasCritic = (config: RunConfig): boolean =>
+  config.learn.estimator === 'ppo' || config.learn.estimator === 'gigppo';
 
 /** A run's config with all defaults filled in. Plain JSON: it travels through Temporal. */
 export type RunConfig = z.output<typeof runConfigSchema>;

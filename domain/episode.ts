@@ -20,6 +20,14 @@ export interface StepPlan {
   remaining: string;
 }
 
+/** What a masked response may name, in token ids. */
+export interface AllowedNames {
+  /** Labels on the screen, word by word, in screen order. */
+  labels: number[][];
+  /** Words of the task and of the user's answers, ascending: what may be typed or asked for. */
+  words: number[];
+}
+
 /** One planner call: the tokens that were sampled are the tokens that are trained (algorithms.md, 6). */
 export interface PlannerSample {
   promptTokens: number[];
@@ -28,8 +36,8 @@ export interface PlannerSample {
   logprobs: number[];
   /** Hidden state at the last prompt token, base64 float32 little-endian; null when the engine gives none. */
   hidden: string | null;
-  /** Token ids that may follow a trigger token (decode-time label mask); null when the mask is off. */
-  allowed: number[] | null;
+  /** What the decode-time mask let the response name; null when the mask is off. */
+  allowed: AllowedNames | null;
   /** The response as text. */
   text: string;
 }
@@ -55,7 +63,8 @@ export interface EpisodeSpec {
   policy: string;
   temperature: number;
   maxTokens: number;
-  labelMask: boolean;
+  /** Decode-time mask: none, on-screen labels, or the whole form of a response. */
+  decodeMask: 'none' | 'labels' | 'grammar';
   grounder: 'small' | 'large' | 'hybrid';
   maxUnparseable: number;
   /** Faults to inject (tests and experiments). */

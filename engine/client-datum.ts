@@ -86,7 +86,7 @@ export function wireLossConfig(
   };
   if ((config['entropy'] ?? 0) !== 0) refuse('entropy bonus', 'set learn.entropy: 0');
   if (config['dual_clip'] !== undefined) refuse('dual clip', 'set learn.dualClip: null');
-  if (rows.some((row) => row.constraint !== null)) refuse('label mask', 'set agent.labelMask: false');
+  if (rows.some((row) => row.constraint !== null)) refuse('decode-time mask', 'set agent.decodeMask: none');
   if (rows.some((row) => row.weights.some((w) => w !== 0 && w !== 1))) {
     refuse('weights but 0 and 1', 'set learn.aggregation: token-mean');
   }

@@ -221,8 +221,8 @@ describe('sampling', () => {
     expect((await Promise.all(both))[0]!.hidden).toBeNull();
     expect(calls['asample']).toBe(2);
     expect(bodies.some((body) => 'hidden_states' in body)).toBe(false);
-    const constraint = { triggers: [1], closers: [2], allowed: [3] };
-    await expect(client.sample({ ...request, constraint })).rejects.toThrow(/no label mask/);
+    const constraint = { states: [{ arcs: [{ tokens: [1], next: 0 }], other: null }] };
+    await expect(client.sample({ ...request, constraint })).rejects.toThrow(/no decode-time mask/);
     await expect(client.forward('m', [row], 'ppo', { entropy: 0.01 })).rejects.toThrow(/no entropy bonus/);
     await expect(client.forward('m', [{ ...row, weights: [0, 0.5] }], 'ppo')).rejects.toThrow(/weights but 0 and 1/);
     await expect(client.hiddenStates('m', [[1]])).rejects.toThrow(/no hidden states/);

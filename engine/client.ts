@@ -208,7 +208,7 @@ export function createEngineClient(options: EngineClientOptions): EngineClient {
       checkSample(request, vocabulary);
       const told = await capabilities();
       if (request.constraint !== null && !told.constraint) {
-        throw new TapwrightError('engine_refused', 'this engine has no label mask: set agent.labelMask: false');
+        throw new TapwrightError('engine_refused', 'this engine has no decode-time mask: set agent.decodeMask: none');
       }
       if ((request.images?.length ?? 0) > 0 && !told.images) {
         throw new TapwrightError('engine_refused', 'this engine has no images: its planner reads the outline');

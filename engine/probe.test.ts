@@ -99,7 +99,7 @@ describe('probeEngine', () => {
     ['samples from other weights', { off: -0.5 }, /sampling and of training differ by 0.5/],
     ['drops images', { says: { ...EXTENDED, images: true } }, /drops images/],
     ['has no hidden states', { says: { deterministic_batching: true, constraint: true } }, /no hidden states/],
-    ['has no label mask', { says: { deterministic_batching: true, hidden_states: true } }, /no label mask/],
+    ['has no decode-time mask', { says: { deterministic_batching: true, hidden_states: true } }, /no decode-time mask/],
     ['has no ppo', { says: { ...EXTENDED, losses: ['cross_entropy'] } }, /has no loss ppo/],
   ])('refuses an engine that %s', async (_, habits, message) => {
     const error = await probe(habits).catch((e: unknown) => e);

@@ -41,7 +41,7 @@ export async function probeEngine(options: ProbeOptions): Promise<ProbeReport> {
   await client.health();
   const capabilities = await client.capabilities();
   if (options.hiddenStates && !capabilities.hiddenStates) refuse('it gives no hidden states, which the critic reads');
-  if (options.constraint && !capabilities.constraint) refuse('it has no label mask: set agent.labelMask: false');
+  if (options.constraint && !capabilities.constraint) refuse('it has no decode-time mask: set agent.decodeMask: none');
   for (const loss of ['cross_entropy', 'ppo']) {
     if (capabilities.losses.length > 0 && !capabilities.losses.includes(loss)) refuse(`it has no loss ${loss}`);
   }

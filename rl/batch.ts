@@ -18,6 +18,8 @@ export interface BatchTrajectory {
   terminal: number;
   /** Critic value of each step, (T): of the total return, or one a channel; null: no critic, V = 0. */
   values: readonly number[] | { dense: readonly number[]; terminal: readonly number[] } | null;
+  /** Advantage of each step, (T), from a group baseline; then it is taken as it is, without values and whitening. */
+  advantages?: readonly number[];
 }
 
 export interface BatchOptions {
@@ -37,7 +39,7 @@ export interface BatchRow {
   value: number;
   /** Before whitening. */
   rawAdvantage: number;
-  /** After whitening over the unmasked rows of the batch. */
+  /** After whitening over the unmasked rows of the batch; a given one is not whitened. */
   advantage: number;
 }
 
@@ -83,11 +85,10 @@ export function assembleBatch(trajectories: readonly BatchTrajectory[], options:
     });
   });
   const mask = Uint8Array.from(rows, (row) => row.mask);
-  const white = whiten(
-    Float64Array.from(rows, (row) => row.rawAdvantage),
-    mask,
-  );
-  rows.forEach((row, i) => (row.advantage = white[i]!));
+  const given = ordered.some((trajectory) => trajectory.advantages !== undefined);
+  const raw = Float64Array.from(rows, (row) => row.rawAdvantage);
+  const final = given ? raw : whiten(raw, mask);
+  rows.forEach((row, i) => (row.advantage = final[i]!));
   return { rows, skip: validCount(mask) === 0, statistics: summarise(rows, dense, mask, ordered.length, valid) };
 }
 
@@ -106,6 +107,11 @@ function estimate(
   const values = 'dense' in given ? given.dense.map((v, t) => v + given.terminal[t]!) : given;
   if (values.length !== steps || (channels && channels.terminal.length !== steps)) {
     fail(trajectory.key, `${steps} steps but ${values.length} values; give one value per step`);
+  }
+  if (trajectory.advantages !== undefined) {
+    if (trajectory.advantages.length !== steps)
+      fail(trajectory.key, `${steps} steps but ${trajectory.advantages.length} advantages; give one per step`);
+    return { returns, values, advantages: [...trajectory.advantages] };
   }
   // With lambda = 1 both channels telescope to R - V; taking it directly keeps it exact.
   if (lambda === 1) return { returns, values, advantages: returns.map((ret, t) => ret - values[t]!) };

@@ -45,7 +45,7 @@ export function sampleStep(t: number): JudgedStep {
       responseTokens: [5, 6, 7, 8, 2],
       logprobs: [-0.1, -0.25, -1.5, -0.0625, -0.5],
       hidden: Buffer.from(new Float32Array(64).fill(t / 7).buffer).toString('base64'),
-      allowed: [3, 4, 5],
+      allowed: { labels: [[3, 4], [5]], words: [6] },
       text: 'tap row 1',
     },
     plan: { reasoning: 'row is off', text: 'tap row 1', intent: { kind: 'tap', target: 'row 1' }, remaining: 'done' },

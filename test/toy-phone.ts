@@ -49,7 +49,7 @@ export function toySpec(task: TaskInstance, more: Partial<EpisodeSpec> = {}): Ep
     policy: 'tinker://toy',
     temperature: 1,
     maxTokens: 24,
-    labelMask: true,
+    decodeMask: 'grammar',
     grounder: 'large',
     maxUnparseable: 1,
     faults: {},

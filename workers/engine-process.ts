@@ -1,12 +1,15 @@
 import { createServer } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 
 /** Arguments of the embedded engine's process. */
 export function engineArgs(home: string, port: number, config: RunConfig): string[] {
-  const { maxBatch, threads, backend } = config.engine;
-  const values = { port, checkpoints: join(home, 'engine'), 'max-batch': maxBatch, threads, backend };
+  const { maxBatch, threads, backend, processes } = config.engine;
+  const values = {
+    processes: Math.min(processes, availableParallelism()),
+    port, checkpoints: join(home, 'engine'), 'max-batch': maxBatch, threads, backend };
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 

@@ -29,7 +29,7 @@ export function episodeSpec(
     policy,
     temperature: evaluating && config.evaluation.greedy ? 0 : config.agent.temperature,
     maxTokens: config.agent.maxTokens,
-    labelMask: config.agent.labelMask,
+    decodeMask: config.agent.decodeMask,
     grounder: config.agent.grounder,
     maxUnparseable: config.agent.maxUnparseable,
     // Faults are for training batches: an evaluation measures the policy.

@@ -1,14 +1,16 @@
 import { TapwrightError } from '../../domain/errors.ts';
 
 /**
- * Decode-time label mask: after a trigger token of the response only `allowed` tokens or a closer may follow, until a
- * closer is emitted; right after the trigger at least one allowed token must come first. The same rules in sampling and
- * in training, where log-probabilities are those of the masked, renormalised distribution.
+ * Decode-time mask as a finite automaton over tokens, state 0 first. In a state the tokens of its arcs may come, and each
+ * leads to its arc's `next`; `other` is where any other token leads, null: no other may come. The same in sampling and in
+ * training, where log-probabilities are those of the masked, renormalised distribution.
  */
 export interface Constraint {
-  triggers: number[];
-  closers: number[];
-  allowed: number[];
+  states: ConstraintState[];
+}
+export interface ConstraintState {
+  arcs: { tokens: number[]; next: number }[];
+  other: number | null;
 }
 
 /** Token ids that may come next, ascending and distinct; null: any. */
@@ -17,45 +19,55 @@ export type Support = Int32Array | null;
 export interface ConstraintTracker {
   /** What may come next. */
   support(): Support;
-  /** Moves on by the token that came. */
+  /** Moves on by the token that came, which must be in the support. */
   push(token: number): void;
 }
 
+const MAX_STATES = 1024;
+
 /** Validates a constraint against a vocabulary; throws invalid_input with the place and the reason. */
 export function checkConstraint(value: unknown, vocab: number, where: string): Constraint {
-  const wrong = (what: string): TapwrightError => new TapwrightError('invalid_input', `${where}: ${what}`);
-  if (typeof value !== 'object' || value === null) throw wrong('constraint must be {triggers, closers, allowed}');
-  const out: Record<string, number[]> = {};
-  for (const key of ['triggers', 'closers', 'allowed'] as const) {
-    const ids = (value as Record<string, unknown>)[key];
-    if (!Array.isArray(ids)) throw wrong(`constraint.${key} must be a list of token ids`);
-    const bad = ids.findIndex((id) => !Number.isInteger(id) || (id as number) < 0 || (id as number) >= vocab);
-    if (bad >= 0) throw wrong(`constraint.${key}[${bad}] = ${String(ids[bad])} is not a token id in 0..${vocab - 1}`);
-    out[key] = ids as number[];
-  }
-  const { triggers, closers, allowed } = out as Record<keyof Constraint, number[]>;
-  if (triggers.length > 0 && (allowed.length === 0 || closers.length === 0)) {
-    throw wrong('constraint.allowed and constraint.closers must not be empty when there are triggers');
-  }
-  const both = allowed.find((id) => closers.includes(id));
-  if (both !== undefined) throw wrong(`token ${both} is in constraint.allowed and in constraint.closers`);
-  return { triggers, closers, allowed };
+  const wrong = (what: string): never => {
+    throw new TapwrightError('invalid_input', `${where}: ${what}`);
+  };
+  const states = (value as Constraint | null)?.states;
+  if (!Array.isArray(states) || states.length === 0 || states.length > MAX_STATES)
+    return wrong(`constraint must be {states: [{arcs, other}]} with 1 to ${MAX_STATES} states`);
+  const isState = (s: unknown): boolean => Number.isInteger(s) && (s as number) >= 0 && (s as number) < states.length;
+  states.forEach((state, i) => {
+    const at = `constraint.states[${i}]`;
+    if (!Array.isArray(state?.arcs)) return wrong(`${at}.arcs must be a list of {tokens, next}`);
+    if (state.other !== null && !isState(state.other)) wrong(`${at}.other must be null or one of the states`);
+    const seen = new Set<number>();
+    state.arcs.forEach((arc, j) => {
+      if (!Array.isArray(arc?.tokens) || !isState(arc.next))
+        return wrong(`${at}.arcs[${j}] must be {tokens, next} with one of the states`);
+      for (const id of arc.tokens) {
+        if (!Number.isInteger(id) || id < 0 || id >= vocab)
+          wrong(`${at}.arcs[${j}]: ${String(id)} is not a token id in 0..${vocab - 1}`);
+        if (seen.has(id)) wrong(`${at}: token ${id} is in two arcs`);
+        seen.add(id);
+      }
+    });
+    if (state.other === null && seen.size === 0) wrong(`${at} permits no token`);
+  });
+  return { states };
 }
 
 /** Follows one response from its first token. A null constraint allows everything. */
 export function createTracker(constraint: Constraint | null): ConstraintTracker {
-  if (constraint === null || constraint.triggers.length === 0) return { support: () => null, push: () => {} };
-  const ids = (list: number[]): Int32Array => Int32Array.from(new Set(list)).sort();
-  const triggers = new Set(constraint.triggers);
-  const closers = new Set(constraint.closers);
-  const first = ids(constraint.allowed);
-  const inside = ids([...constraint.allowed, ...constraint.closers]);
-  let state: Support = null;
+  if (constraint === null) return { support: () => null, push: () => {} };
+  const { states } = constraint;
+  const supports: (Support | undefined)[] = [];
+  let at = 0;
   return {
-    support: () => state,
+    support: () => {
+      const { arcs, other } = states[at]!;
+      return (supports[at] ??= other === null ? Int32Array.from(arcs.flatMap((arc) => arc.tokens)).sort() : null);
+    },
     push: (token) => {
-      if (state === null) state = triggers.has(token) ? first : null;
-      else state = closers.has(token) ? null : inside;
+      const { arcs, other } = states[at]!;
+      at = arcs.find((arc) => arc.tokens.includes(token))?.next ?? other ?? at;
     },
   };
 }

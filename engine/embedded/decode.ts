@@ -1,7 +1,7 @@
 import type { Tensor, TensorOps } from '../tensor.ts';
 import { COPY_WIDTH } from './layout.ts';
 import type { Outputs, Prefilled, Tile } from './model.ts';
-import { MAX_SAMPLING_ROWS, samplingRows } from './tiles.ts';
+import { samplingRows } from './tiles.ts';
 import type { DeviceWeights } from './weights.ts';
 
 /** One sequence that is being decoded. Its arrays hold its own positions only: no padding, no neighbour. */
@@ -9,6 +9,8 @@ export interface RowState {
   /** Prompt and response ids; `length` of them are known. */
   context: Int32Array;
   length: number;
+  /** How many of them the model has read. */
+  fed: number;
   /** Rotary position of the first token: the padding that was before it in prefill. */
   offset: number;
   /** By layer, position x d. */
@@ -21,7 +23,10 @@ export interface RowState {
 export interface Decoder {
   /** The state of row `b` of a prefilled tile, with room for `more` tokens. */
   start(weights: DeviceWeights, tile: Tile, prefilled: Prefilled, b: number, more: number): RowState;
-  /** Feeds each row's last known token; the outputs' row i belongs to `rows[i]`. At most MAX_SAMPLING_ROWS rows. */
+  /**
+   * Feeds each row's unread tokens, MAX_SAMPLING_ROWS of all rows together at most; the outputs' row i is what follows
+   * `rows[i]`.
+   */
   step(weights: DeviceWeights, rows: RowState[]): Outputs;
 }
 
@@ -202,6 +207,7 @@ export function createDecoder(ops: TensorOps): Decoder {
       return {
         context,
         length,
+        fed: length,
         offset,
         keys: each.map((i) => own(prefilled.keys[i]!)),
         values: each.map((i) => own(prefilled.values[i]!)),
@@ -212,10 +218,14 @@ export function createDecoder(ops: TensorOps): Decoder {
     step: (weights, rows) => {
       const { width: d, heads, layers, copy } = weights.layout.config;
       const head = d / heads;
-      const count = samplingRows(Math.min(rows.length, MAX_SAMPLING_ROWS));
+      // A row's tokens stand in order, so each finds the keys of those before it in place.
+      const fed = rows.flatMap((row) =>
+        Array.from({ length: row.length - row.fed }, (_, j) => ({ row, now: row.fed + j })),
+      );
+      const count = samplingRows(fed.length);
       const x = new Float32Array(count * d);
-      rows.forEach((row, i) => {
-        const [token, before] = [row.context[row.length - 1]!, row.length > 1 ? row.context[row.length - 2]! : -1];
+      fed.forEach(({ row, now }, i) => {
+        const [token, before] = [row.context[now]!, now > 0 ? row.context[now - 1]! : -1];
         for (let j = 0; j < d; j++) {
           const own = weights.current[token * d + j]!;
           x[i * d + j] = before < 0 ? own : own + weights.previous[before * d + j]!;
@@ -227,27 +237,33 @@ export function createDecoder(ops: TensorOps): Decoder {
         const wide = stride(l === layers - 1);
         const qkv = product(norm(x, d, null), count, w.qkv());
         const attended = new Float32Array(count * d);
-        rows.forEach((row, i) => {
+        fed.forEach(({ row, now }, i) => {
           const at = i * wide;
-          const now = row.length - 1;
           turn(qkv, at, 2 * d, head, row.offset + now);
           row.keys[l]!.set(qkv.subarray(at + d, at + 2 * d), now * d);
           row.values[l]!.set(qkv.subarray(at + 2 * d, at + 3 * d), now * d);
           if (wide > 3 * d) row.copyKeys!.set(qkv.subarray(at + 3 * d, at + wide), now * COPY_WIDTH);
-          attend(qkv, at, row.keys[l]!, row.values[l]!, row.length, d, head, attended, i * d);
+          attend(qkv, at, row.keys[l]!, row.values[l]!, now + 1, d, head, attended, i * d);
         });
         const o = product(attended, count, w.wo);
         for (let i = 0; i < x.length; i++) x[i]! += o[i]!;
         const m = mlp(norm(x, d, null), count, w.w1, w.w2);
         for (let i = 0; i < x.length; i++) x[i]! += m[i]!;
       }
-      const hidden = norm(x, d, weights.gainValues);
-      const logits = product(hidden.slice(), count, weights.embedT);
-      if (!copy) return { logits, copy: null, gate: null, hidden: null };
-      const query = product(hidden.slice(), count, weights.copyQuery!);
+      const ends = samplingRows(rows.length);
+      const newest = new Float32Array(ends * d);
+      let end = 0;
+      fed.forEach(({ row, now }, i) => {
+        if (now === row.length - 1) newest.set(x.subarray(i * d, (i + 1) * d), end++ * d);
+      });
+      for (const row of rows) row.fed = row.length;
+      const hidden = norm(newest, d, weights.gainValues);
+      const logits = product(hidden.slice(), ends, weights.embedT);
+      if (!copy) return { logits, copy: null, gate: null };
+      const query = product(hidden.slice(), ends, weights.copyQuery!);
       const longest = rows.reduce((most, row) => Math.max(most, row.length), 0);
-      const pointed = new Float32Array(count * longest);
-      const gate = new Float32Array(count);
+      const pointed = new Float32Array(ends * longest);
+      const gate = new Float32Array(ends);
       const scale = 1 / Math.sqrt(COPY_WIDTH);
       rows.forEach((row, i) => {
         for (let t = 0; t < row.length; t++) {
@@ -258,7 +274,7 @@ export function createDecoder(ops: TensorOps): Decoder {
         for (let j = 0; j < d; j++) sum += hidden[i * d + j]! * weights.gateValues![j]!;
         gate[i] = sum;
       });
-      return { logits, copy: pointed, gate, hidden: null };
+      return { logits, copy: pointed, gate };
     },
   };
 }

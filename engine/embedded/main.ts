@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util';
 import { TapwrightError } from '../../domain/errors.ts';
 import { loadTensor } from '../tensor.ts';
+import { createLaneHelper } from './lane-helper.ts';
 import { createEngineServer } from './server.ts';
 import { createService } from './service.ts';
 
 /**
  * The embedded engine's process: `main.ts --port N --checkpoints DIR [--host H] [--threads N] [--backend B]
- * [--max-batch N]`. Prints one JSON line when it is ready. Exit code 2: a wrong argument or a port that is taken.
+ * [--max-batch N] [--processes 1|2]`. Prints one JSON line when it is ready. Exit code 2: a wrong argument or a port that is taken.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -18,12 +19,14 @@ async function main(): Promise<void> {
       threads: { type: 'string', default: '1' },
       backend: { type: 'string', default: 'auto' },
       'max-batch': { type: 'string', default: '128' },
+      processes: { type: 'string', default: '1' },
     },
   });
   const { host, backend } = values;
   const port = whole('--port', values.port, 0, 65535);
   const threads = whole('--threads', values.threads, 1, 64);
   const maxBatch = whole('--max-batch', values['max-batch'], 1, 4096);
+  const processes = whole('--processes', values.processes, 1, 2);
   const checkpointDir = values.checkpoints ?? values.dir;
   if (checkpointDir === undefined) stop('--checkpoints DIR is missing: where weights are saved');
   if (backend !== 'auto' && backend !== 'native' && backend !== 'wasm') {
@@ -35,7 +38,9 @@ async function main(): Promise<void> {
     stop(`--host ${host} is reachable from other machines: set TAPWRIGHT_TOKEN, which callers send as a bearer token`);
   }
   const ops = await loadTensor({ backend, threads, log: (line) => process.stderr.write(`${line}\n`) });
-  const service = createService({ ops, checkpointDir, maxBatch });
+  const log = (line: string): void => void process.stderr.write(`engine: ${line}\n`);
+  const helper = processes === 2 ? createLaneHelper({ backend, threads, log }) : undefined;
+  const service = createService({ ops, checkpointDir, maxBatch, ...(helper && { helper }) });
   const server = createEngineServer({ service, token });
   server.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EADDRINUSE')
@@ -48,6 +53,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${JSON.stringify({ ready: true, port: actual, backend: ops.backend, pid: process.pid })}\n`);
   });
   const end = (): void => {
+    helper?.close();
     server.close(() => process.exit(0));
     server.closeAllConnections();
   };

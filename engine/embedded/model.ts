@@ -23,8 +23,6 @@ export interface Outputs {
   /** B x S x T scores of copying the token at each position, and B x S gates added to them; null without a copy head. */
   copy: Float32Array | null;
   gate: Float32Array | null;
-  /** B x S x d after the final norm; null unless asked for. */
-  hidden: Float32Array | null;
 }
 
 export interface OutputGradients {
@@ -36,6 +34,11 @@ export interface OutputGradients {
 /** What decoding starts from: keys and values by layer, (B, H, T, h), and the copy head's keys, (B, T, c). */
 export interface Prefilled {
   outputs: Outputs;
+  /**
+   * B x 2d, null unless asked for: the last position after the final norm, and the mean over the row's positions of what
+   * the last layer reads. The last position mostly holds the next token; the mean says what the prompt is about.
+   */
+  hidden: Float32Array | null;
   keys: Float32Array[];
   values: Float32Array[];
   copyKeys: Float32Array | null;
@@ -63,7 +66,7 @@ interface Block {
 }
 
 export interface Model {
-  forward(weights: DeviceWeights, tile: Tile, wantHidden?: boolean): Outputs;
+  forward(weights: DeviceWeights, tile: Tile): Outputs;
   /** Forward, `loss` on the outputs, backward; gradients are added to `into` (flat, in the layout's order). */
   train(weights: DeviceWeights, tile: Tile, loss: (outputs: Outputs) => OutputGradients, into: Float64Array): void;
   /** Forward that also reads keys and values; outputs for the last position. */
@@ -283,12 +286,29 @@ export function createModel(ops: TensorOps): Model {
     return { n, hidden, logits, query, keys, copy, gate: matmul(hidden, weights.copyGate!) };
   }
 
-  const outputsOf = (h: ReturnType<typeof head>, wantHidden: boolean): Outputs => ({
+  const outputsOf = (h: ReturnType<typeof head>): Outputs => ({
     logits: ops.read(h.logits),
     copy: h.copy === null ? null : ops.read(h.copy),
     gate: h.gate === null ? null : ops.read(h.gate),
-    hidden: wantHidden ? ops.read(h.hidden) : null,
   });
+
+  /** The hidden states of a prefilled tile (see Prefilled). */
+  function hiddenStates(last: Float32Array, read: Float32Array, { tokens, rows, length }: Tile, d: number) {
+    const out = new Float32Array(rows * 2 * d);
+    const sum = new Float64Array(d);
+    for (let b = 0; b < rows; b++) {
+      out.set(last.subarray(b * d, (b + 1) * d), b * 2 * d);
+      let count = 0;
+      sum.fill(0);
+      for (let i = b * length; i < (b + 1) * length; i++) {
+        if (tokens[i]! < 0) continue;
+        count += 1;
+        for (let j = 0; j < d; j++) sum[j]! += read[i * d + j]!;
+      }
+      for (let j = 0; j < d && count > 0; j++) out[(2 * b + 1) * d + j] = sum[j]! / count;
+    }
+    return out;
+  }
 
   function backward(
     weights: DeviceWeights,
@@ -361,17 +381,17 @@ export function createModel(ops: TensorOps): Model {
   }
 
   return {
-    forward: (weights, tile, wantHidden = false) => {
+    forward: (weights, tile) => {
       let outputs: Outputs | null = null;
       ops.scope(() => {
-        outputs = outputsOf(run(weights, tile).head, wantHidden);
+        outputs = outputsOf(run(weights, tile).head);
       });
       return outputs!;
     },
     train: (weights, tile, loss, into) => {
       ops.scope(() => {
         const passed = run(weights, tile);
-        backward(weights, tile, passed, loss(outputsOf(passed.head, false)), into);
+        backward(weights, tile, passed, loss(outputsOf(passed.head)), into);
       });
     },
     prefill: (weights, tile, wantHidden = false) => {
@@ -379,7 +399,10 @@ export function createModel(ops: TensorOps): Model {
       ops.scope(() => {
         const { blocks, head: h } = run(weights, { ...tile, outputs: 1 });
         result = {
-          outputs: outputsOf(h, wantHidden),
+          outputs: outputsOf(h),
+          hidden: wantHidden
+            ? hiddenStates(ops.read(h.hidden), ops.read(blocks.at(-1)!.n1.out), tile, weights.layout.config.width)
+            : null,
           keys: blocks.map((b) => ops.read(b.k)),
           values: blocks.map((b) => ops.read(b.v)),
           copyKeys: h.keys === null ? null : ops.read(h.keys),

@@ -10,8 +10,9 @@ import { createLayout, initialWeights, parseModelName } from './layout.ts';
 import type { Layout } from './layout.ts';
 import type { LossSpec } from './losses.ts';
 import type { Model } from './model.ts';
+import type { LaneHelper } from './lane-helper.ts';
 import { pass } from './trainer.ts';
-import type { PassResult } from './trainer.ts';
+import type { LaneWork, PassResult } from './trainer.ts';
 import { uploadWeights } from './weights.ts';
 import type { DeviceWeights } from './weights.ts';
 
@@ -33,8 +34,14 @@ export interface TrainingModel {
 }
 
 /** Makes training models that share one processor: passes of different models take turns by whole requests. */
-export function createModelFactory(options: { ops: TensorOps; model: Model; checkpoints: Checkpoints }) {
-  const { ops, model, checkpoints } = options;
+export function createModelFactory(options: {
+  ops: TensorOps;
+  model: Model;
+  checkpoints: Checkpoints;
+  /** Does half of each training pass in another process. */
+  helper?: LaneHelper | undefined;
+}) {
+  const { ops, model, checkpoints, helper } = options;
   let queue: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T> | T): Promise<T> => {
     const result = queue.then(work);
@@ -55,11 +62,14 @@ export function createModelFactory(options: { ops: TensorOps; model: Model; chec
     const gradients = new Float64Array(layout.size);
     let device: DeviceWeights | null = null;
     let fresh = true;
+    /** Counts changes of the weights. */
+    let version = 0;
     let disposed = false;
     const use = (): void => {
       if (disposed) throw new TapwrightError('not_found', `model ${id} was unloaded: its session ended`);
     };
     const renew = (): void => {
+      version += 1;
       device?.dispose();
       device = null;
     };
@@ -73,7 +83,10 @@ export function createModelFactory(options: { ops: TensorOps; model: Model; chec
         return inTurn(async () => {
           use();
           const weights = (device ??= uploadWeights(ops, layout, state.weights));
-          return pass({ model, weights, data, spec, into: backward ? gradients : null, pause });
+          const elsewhere =
+            helper && ((work: LaneWork) => helper.run(layout.config.name, `${id} ${version}`, state.weights, work));
+          const into = backward ? gradients : null;
+          return pass({ model, weights, data, spec, into, pause, ...(elsewhere && { helper: elsewhere }) });
         });
       },
       step: (params) => {

@@ -59,8 +59,22 @@ describe('losses', () => {
 });
 
 describe('constraint', () => {
-  it('wants an allowed token right after a trigger, then allowed ones or a closer', () => {
-    const tracker = createTracker({ triggers: [1], closers: [9], allowed: [5, 4] });
+  /** After token 1 one or more of 4 and 5, until 9. */
+  const labels = (allowed: number[]) => ({
+    states: [
+      { arcs: [{ tokens: [1], next: 1 }], other: 0 },
+      { arcs: [{ tokens: allowed, next: 2 }], other: null },
+      {
+        arcs: [
+          { tokens: allowed, next: 2 },
+          { tokens: [9], next: 0 },
+        ],
+        other: null,
+      },
+    ],
+  });
+  it('permits the tokens of a state’s arcs, and goes where they lead', () => {
+    const tracker = createTracker(labels([5, 4]));
     const seen: (number[] | null)[] = [];
     for (const token of [2, 1, 4, 5, 9, 3]) {
       seen.push(tracker.support() && Array.from(tracker.support()!));
@@ -68,12 +82,15 @@ describe('constraint', () => {
     }
     expect(seen).toEqual([null, null, [4, 5], [4, 5, 9], [4, 5, 9], null]);
   });
-  it('refuses sets that leave no way on', () => {
-    expect(() => checkConstraint({ triggers: [1], closers: [9], allowed: [] }, 10, 'x')).toThrow(/must not be empty/);
-    expect(() => checkConstraint({ triggers: [1], closers: [9], allowed: [10] }, 10, 'x')).toThrow(
-      /x: constraint.allowed\[0\] = 10/,
-    );
-    expect(() => checkConstraint({ triggers: [1], closers: [9], allowed: [9] }, 10, 'x')).toThrow(/token 9 is in/);
+  it('is refused by place when it leaves no way on or makes no sense', () => {
+    const wrong = (value: unknown) => expect(() => checkConstraint(value, 10, 'x'));
+    expect(checkConstraint(labels([5, 4]), 10, 'x')).toEqual(labels([5, 4]));
+    wrong(labels([])).toThrow(/x: constraint.states\[1\] permits no token/);
+    wrong(labels([10])).toThrow(/x: constraint.states\[1\].arcs\[0\]: 10 is not a token id in 0..9/);
+    wrong(labels([9])).toThrow(/states\[2\]: token 9 is in two arcs/);
+    wrong({ states: [{ arcs: [], other: 1 }] }).toThrow(/states\[0\].other must be null or one of the states/);
+    wrong({ states: [{ arcs: [{ tokens: [1], next: 1 }], other: null }] }).toThrow(/arcs\[0\] must be/);
+    wrong({ triggers: [1] }).toThrow(/must be \{states/);
   });
 });
 
@@ -101,7 +118,12 @@ describe('names and data', () => {
     wrong({ target_tokens: { data: [2, 4] } }).toThrow(/target_tokens\[1\] = 4 is not a token id in 0..3/);
     wrong(good, 'ppo').toThrow(/logprobs is missing/);
     wrong({ ...good, weights: { data: [1, NaN] } }).toThrow(/not a finite number/);
-    const constraint = { triggers: [2], closers: [0], allowed: [1] };
+    const constraint = {
+      states: [
+        { arcs: [{ tokens: [2], next: 1 }], other: 0 },
+        { arcs: [{ tokens: [1], next: 0 }], other: null },
+      ],
+    };
     wrong(good, 'cross_entropy', { constraint }).toThrow(/target_tokens\[1\] = 3 is not among the 1 tokens/);
   });
 });

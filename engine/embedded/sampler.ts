@@ -28,7 +28,7 @@ export interface Sampled {
   /** Untempered and unfiltered; of the masked, renormalised distribution where there is a constraint. */
   logprobs: number[];
   stopReason: 'stop' | 'length';
-  /** Last prompt token's hidden state after the final norm; null unless asked for. */
+  /** The prompt's hidden states (see Prefilled), 2d numbers; null unless asked for. */
   hidden: Float32Array | null;
 }
 
@@ -103,8 +103,7 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
       return;
     }
     for (const [weights, rows] of byWeights(live)) {
-      for (let at = 0; at < rows.length; at += MAX_SAMPLING_ROWS) {
-        const some = rows.slice(at, at + MAX_SAMPLING_ROWS);
+      for (const some of tiles(rows)) {
         const jobs = some.map((each) => each.job);
         guarded(jobs, () =>
           choose(
@@ -162,16 +161,16 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
     const wantHidden = jobs.some((job) => job.params.wantHidden);
     const tile = { tokens, rows, length, outputs: 1 };
     const prefilled = model.prefill(weights, tile, wantHidden);
-    const d = weights.layout.config.width;
-    const { vocab } = weights.layout.config;
+    const { width, vocab } = weights.layout.config;
+    const size = 2 * width;
     const distribution = distributionOf(vocab);
     jobs.forEach((job, b) => {
-      if (job.params.wantHidden) job.out.hidden = prefilled.outputs.hidden!.slice(b * d, (b + 1) * d);
+      if (job.params.wantHidden) job.out.hidden = prefilled.hidden!.slice(b * size, (b + 1) * size);
       distribution.fill(prefilled.outputs, b, tokens, b * length, length, job.tracker.support());
-      const token = take(job, distribution);
+      take(job, distribution);
       if (job.settled) return;
       const row = decoder.start(weights, tile, prefilled, b, job.params.maxTokens);
-      row.context[row.length++] = token;
+      learn(job, row, job.prompt.length);
       live.push({ job, row });
     });
   }
@@ -181,25 +180,39 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
     rows.forEach(({ job, row }, i) => {
       const distribution = distributionOf(job.weights.layout.config.vocab);
       distribution.fill(outputs, i, row.context, 0, row.length, job.tracker.support());
-      const token = take(job, distribution);
-      if (!job.settled) row.context[row.length++] = token;
+      take(job, distribution);
+      if (!job.settled) learn(job, row, job.prompt.length);
     });
   }
 
-  /** Draws a token, and settles the job when that was its last. */
-  function take(job: Job, distribution: Distribution): number {
+  /** Tells a row the tokens of its response that it does not know yet. */
+  function learn(job: Job, row: RowState, prompt: number): void {
+    while (row.length < prompt + job.out.tokens.length) {
+      row.context[row.length] = job.out.tokens[row.length - prompt]!;
+      row.length += 1;
+    }
+  }
+
+  /** Draws a token, and adds those after it that the mask leaves no choice about: they need no look at the model. */
+  function take(job: Job, distribution: Distribution): void {
+    const token = pick(distribution, job.params, job.random);
+    add(job, token, distribution.logprob(token));
+    for (let only = job.tracker.support(); !job.settled && only?.length === 1; only = job.tracker.support()) {
+      add(job, only[0]!, 0);
+    }
+  }
+
+  /** Adds a token to a response, and settles the job when that was its last. */
+  function add(job: Job, token: number, logprob: number): void {
     const { out, params } = job;
-    const token = pick(distribution.p, params, job.random);
     out.tokens.push(token);
-    out.logprobs.push(distribution.logprob(token));
+    out.logprobs.push(logprob);
     job.tracker.push(token);
     const stopped = params.stop.includes(token);
-    if (stopped || out.tokens.length >= params.maxTokens) {
-      out.stopReason = stopped ? 'stop' : 'length';
-      job.settled = true;
-      job.resolve(out);
-    }
-    return token;
+    if (!stopped && out.tokens.length < params.maxTokens) return;
+    out.stopReason = stopped ? 'stop' : 'length';
+    job.settled = true;
+    job.resolve(out);
   }
 
   function distributionOf(vocab: number): Distribution {
@@ -230,6 +243,22 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
   };
 }
 
+/** Cuts rows into pieces with MAX_SAMPLING_ROWS unread tokens at most; a row's own tokens stay together. */
+function tiles(rows: Live[]): Live[][] {
+  const out: Live[][] = [];
+  let room = 0;
+  for (const each of rows) {
+    const unread = each.row.length - each.row.fed;
+    if (unread > room) {
+      out.push([]);
+      room = MAX_SAMPLING_ROWS;
+    }
+    out.at(-1)!.push(each);
+    room -= unread;
+  }
+  return out;
+}
+
 function byWeights(live: Live[]): Map<DeviceWeights, Live[]> {
   const groups = new Map<DeviceWeights, Live[]>();
   for (const each of live) {
@@ -241,19 +270,20 @@ function byWeights(live: Live[]): Map<DeviceWeights, Live[]> {
 }
 
 /** Greedy (the lowest id wins a tie), or inverse distribution function with one draw of the request's stream. */
-function pick(p: Float64Array, params: SamplingParams, random: Random): number {
+function pick({ p, ids }: Distribution, params: SamplingParams, random: Random): number {
   if (params.temperature === 0) {
-    let best = 0;
-    for (let v = 1; v < p.length; v++) if (p[v]! > p[best]!) best = v;
+    let best = ids[0]!;
+    for (const v of ids) if (p[v]! > p[best]!) best = v;
     return best;
   }
+  const u = random.next();
   const weights = params.temperature === 1 ? p : p.map((x) => (x > 0 ? Math.pow(x, 1 / params.temperature) : 0));
   const kept = filter(weights, params);
   let total = 0;
-  for (let v = 0; v < kept.length; v++) total += kept[v]!;
-  let left = random.next() * total;
-  let last = 0;
-  for (let v = 0; v < kept.length; v++) {
+  for (const v of ids) total += kept[v]!;
+  let left = u * total;
+  let last = ids[0]!;
+  for (const v of ids) {
     if (kept[v] === 0) continue;
     last = v;
     left -= kept[v]!;

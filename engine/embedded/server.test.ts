@@ -106,7 +106,7 @@ describe('the wire protocol', () => {
     expect(batch.body['results'][0]).toEqual(first);
     expect(batch.body['results'][1].sequences).toEqual(first['sequences']);
     const hidden = await b.call('hidden_states', { model_path: sampler, prompts: [text([1, 2, 3])] });
-    expect(hidden.body['hidden_states'].shape).toEqual([1, 16]);
+    expect(hidden.body['hidden_states'].shape).toEqual([1, 32]);
     expect(hidden.body['hidden_states'].data).toBe(batch.body['results'][1].hidden_state.data);
     expect((await b.done('load_weights', { model_id: resumed, path: saved })).status).toBe(400);
     expect((await b.done('save_weights', { model_id: model, path: 'w3' })).status).toBe(404);

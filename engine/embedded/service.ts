@@ -6,6 +6,7 @@ import { parseDatum, parseTokens } from './datum.ts';
 import { createDecoder } from './decode.ts';
 import { createFutures } from './futures.ts';
 import type { FutureReply, Settled } from './futures.ts';
+import type { LaneHelper } from './lane-helper.ts';
 import { createLayout, parseModelName } from './layout.ts';
 import { LOSSES, parseLoss } from './losses.ts';
 import { createModel } from './model.ts';
@@ -22,6 +23,8 @@ export class Busy extends Error {}
 export interface ServiceOptions {
   ops: TensorOps;
   checkpointDir: string;
+  /** A second process for training passes. */
+  helper?: LaneHelper;
   /** Sequences decoded at a time. */
   maxBatch: number;
   /** Sequences that may wait; more are refused. */
@@ -41,7 +44,7 @@ export function createService(options: ServiceOptions) {
   const { ops, maxBatch, maxWaiting = 4096, sessionTimeoutMs = 300_000, now = () => performance.now() } = options;
   const checkpoints = createCheckpoints({ dir: options.checkpointDir });
   const model = createModel(ops);
-  const makeModel = createModelFactory({ ops, model, checkpoints });
+  const makeModel = createModelFactory({ ops, model, checkpoints, helper: options.helper });
   const sampler = createSampler({ model, decoder: createDecoder(ops), maxBatch });
   const samplerWeights = createSamplerWeights({ ops, checkpoints, keep: 8 });
   const futures = createFutures({ keep: 20_000 });
@@ -273,11 +276,11 @@ export function createService(options: ServiceOptions) {
       admitted(prompts.length);
       return counted(prompts.length, () =>
         samplerWeights.with(from, async (weights) => {
-          const d = weights.layout.config.width;
-          const out = new Float32Array(prompts.length * d);
           const sampled = await Promise.all(prompts.map((prompt) => sampler.sample(weights, prompt, params)));
-          sampled.forEach((s, i) => out.set(s.hidden!, i * d));
-          return { hidden_states: encodeFloats(out, [prompts.length, d]) };
+          const size = sampled[0]!.hidden!.length;
+          const out = new Float32Array(prompts.length * size);
+          sampled.forEach((s, i) => out.set(s.hidden!, i * size));
+          return { hidden_states: encodeFloats(out, [prompts.length, size]) };
         }),
       );
     },

@@ -17,9 +17,30 @@ export interface PassResult {
 
 const METRICS = ['loss', 'tokens', 'clipped', 'ratio', 'drift', 'abs_dlogp', 'entropy'] as const;
 
+/** Rows that go through the model together, padded to one length. */
+export interface TileRows {
+  length: number;
+  rows: EngineDatum[];
+}
+
+/** The part of a pass that one process does. */
+export interface LaneWork {
+  tiles: TileRows[];
+  spec: LossSpec;
+  backward: boolean;
+}
+
+export interface LaneResult {
+  /** By tile and row, one per target. */
+  logprobs: Float64Array[][];
+  sums: Record<string, number>;
+  /** Flat, in the layout's order; null without a backward pass. */
+  gradient: Float64Array | null;
+}
+
 /**
- * Forward, and with `into` backward, over rows in tiles of one padded length. `pause` is awaited between tiles, so that
- * a long pass does not hold up the rest of the process.
+ * Forward, and with `into` backward, over rows in tiles of one padded length. The tiles are dealt to two lanes whose sums
+ * are added at the end, so that the bits are the same whether `helper` does the second lane beside this process or not.
  */
 export async function pass(options: {
   model: Model;
@@ -29,28 +50,72 @@ export async function pass(options: {
   /** Gradients are added here; null: forward only. */
   into: Float64Array | null;
   pause: () => Promise<void>;
+  /** Does a lane's work elsewhere; null result: it cannot, and it is done here. */
+  helper?: (work: LaneWork) => Promise<LaneResult | null>;
 }): Promise<PassResult> {
-  const { model, weights, data, spec, into, pause } = options;
+  const { model, weights, data, spec, into, pause, helper } = options;
+  const backward = into !== null;
+  const lanes = deal(data);
+  const work = lanes.map((tiles) => ({
+    tiles: tiles.map(({ length, places }) => ({ length, rows: places.map((i) => data[i]!) })),
+    spec,
+    backward,
+  }));
+  const here = (lane: LaneWork): Promise<LaneResult> => runLane({ model, weights, pause, ...lane });
+  const elsewhere = helper !== undefined && work[1]!.tiles.length > 0 ? helper(work[1]!) : null;
+  const first = await here(work[0]!);
+  const second = (await elsewhere) ?? (await here(work[1]!));
+  const logprobs = new Array<Float64Array>(data.length);
+  const metrics: Record<string, number> = {};
+  for (const name of METRICS) metrics[`${name}:sum`] = first.sums[name]! + second.sums[name]!;
+  [first, second].forEach(({ logprobs: byTile, gradient }, lane) => {
+    lanes[lane]!.forEach(({ places }, t) => places.forEach((place, r) => (logprobs[place] = byTile[t]![r]!)));
+    if (into !== null) for (let i = 0; i < into.length; i++) into[i]! += gradient![i]!;
+  });
+  return { logprobs, metrics };
+}
+
+/** Tiles of rows of one padded length, each given to the lane that has less to do. A function of the lengths alone. */
+function deal(data: EngineDatum[]): { length: number; places: number[] }[][] {
+  const tiles: { length: number; places: number[] }[] = [];
+  for (const { length, places } of byBucket(data.map((d) => d.tokens.length))) {
+    for (let from = 0; from < places.length; from += TILE_ROWS)
+      tiles.push({ length, places: places.slice(from, from + TILE_ROWS) });
+  }
+  const cost = (tile: { length: number; places: number[] }): number => tile.length * tile.places.length;
+  tiles.sort((a, b) => cost(b) - cost(a));
+  const lanes: (typeof tiles)[] = [[], []];
+  const load = [0, 0];
+  for (const tile of tiles) {
+    const lane = load[0]! <= load[1]! ? 0 : 1;
+    lanes[lane]!.push(tile);
+    load[lane]! += cost(tile);
+  }
+  return lanes;
+}
+
+/** One lane's tiles, one after another; `pause` is awaited between them, so that a long pass holds nothing up. */
+export async function runLane(
+  options: LaneWork & { model: Model; weights: DeviceWeights; pause: () => Promise<void> },
+): Promise<LaneResult> {
+  const { model, weights, tiles, spec, backward, pause } = options;
   const distribution = createDistribution(weights.layout.config.vocab);
-  const logprobs = data.map((d) => new Float64Array(d.tokens.length));
+  const gradient = backward ? new Float64Array(weights.layout.size) : null;
   const sums: Record<string, number> = {};
   for (const name of METRICS) sums[name] = 0;
-  for (const { length, places } of byBucket(data.map((d) => d.tokens.length))) {
-    for (let from = 0; from < places.length; from += TILE_ROWS) {
-      const chunk = places.slice(from, from + TILE_ROWS);
-      const rows = chunk.map((i) => data[i]!);
-      const tile = tileOf(rows, length);
-      if (tile === null) continue;
-      const work = (outputs: Outputs): OutputGradients =>
-        lossOfTile(outputs, tile, rows, chunk, spec, distribution, logprobs, sums, into !== null);
-      if (into === null) work(model.forward(weights, tile));
-      else model.train(weights, tile, work, into);
-      await pause();
-    }
+  const logprobs: Float64Array[][] = [];
+  for (const { length, rows } of tiles) {
+    const found = rows.map((row) => new Float64Array(row.tokens.length));
+    logprobs.push(found);
+    const tile = tileOf(rows, length);
+    if (tile === null) continue;
+    const work = (outputs: Outputs): OutputGradients =>
+      lossOfTile(outputs, tile, rows, spec, distribution, found, sums, backward);
+    if (gradient === null) work(model.forward(weights, tile));
+    else model.train(weights, tile, work, gradient);
+    await pause();
   }
-  const metrics: Record<string, number> = {};
-  for (const name of METRICS) metrics[`${name}:sum`] = sums[name]!;
-  return { logprobs, metrics };
+  return { logprobs, sums, gradient };
 }
 
 /** Where the response of a row begins: its first trained target, or its length. */
@@ -73,7 +138,6 @@ function lossOfTile(
   outputs: Outputs,
   tile: Tile,
   rows: EngineDatum[],
-  places: number[],
   spec: LossSpec,
   distribution: Distribution,
   logprobs: Float64Array[],
@@ -96,7 +160,7 @@ function lossOfTile(
       distribution.fill(outputs, at, tile.tokens, b * tile.length, position + 1, tracker.support());
       tracker.push(target);
       const logp = distribution.logprob(target);
-      logprobs[places[b]!]![i] = logp;
+      logprobs[b]![i] = logp;
       if (weight === 0) continue;
       const token = tokenLoss(spec, logp, row.logprobs?.[i] ?? 0, row.advantages?.[i] ?? 0);
       const share = weight / spec.denominator;

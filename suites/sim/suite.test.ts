@@ -100,6 +100,18 @@ describe('splits', () => {
     for (let i = 0; i < n; i++) expect(familyOf(narrow.instance('train', 2, i))).toBe('ios');
   });
 
+  it('can be cut to a slice by tag, category or template, held-out parameters the same', () => {
+    const slice = createSimSuite({ without: ['toggle', 'two-app'], only: ['one-app'] });
+    expect(slice.templates.length).toBeGreaterThan(20);
+    expect(slice.templates.filter((name) => /^toggle|then/.test(name))).toEqual([]);
+    const drawn = Array.from({ length: 60 }, (_, i) => slice.instance('heldout-params', 3, i));
+    expect(drawn.every((task) => slice.templates.includes(task.template))).toBe(true);
+    expect(createSimSuite({ only: ['note-write'] }).templates).toEqual(['note-write']);
+    expect(() => createSimSuite({ only: ['togle'] })).toThrow(/no tag, category or template "togle"; it has .*toggle/);
+    expect(() => createSimSuite({ only: ['toggle'], without: ['one-app'] })).toThrow(/no template .* is left/);
+    expect(() => getSuite('miniwob', { only: ['x'] })).toThrow(/miniwob has no slices/);
+  });
+
   it('name the splits there are when asked for another', () => {
     expect(() => suite.instance('other' as Split, 1, 0)).toThrow(/sim-phones has no split "other".*heldout-skin/);
     expect(() => getSuite('sim-phone')).toThrow(/no suite "sim-phone".*sim-phones, miniwob/);

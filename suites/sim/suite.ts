@@ -14,6 +14,10 @@ import { TEMPLATES, type Template } from './templates.ts';
 export interface SimSuiteOptions {
   /** Share of training draws on wide skins (`ios-alt`); the rest is narrow (`ios`). */
   wideSkinFraction?: number;
+  /** Which templates are drawn, by tag, category or name; empty: all. */
+  only?: readonly string[];
+  /** Which are not, by tag, category or name. */
+  without?: readonly string[];
 }
 export interface SimSuite extends Suite {
   /** Like `instance('train', ...)` on narrow skins only: what demonstrations are made on. */
@@ -28,7 +32,8 @@ const POPUP_RATE = 0.07;
 export const stepBudget = (optimal: number): number => Math.min(30, Math.ceil(2.2 * optimal + 3));
 
 /** The simulated phones' suite: templates x parameters x skins, all drawn from a seed. */
-export function createSimSuite({ wideSkinFraction = 0.5 }: SimSuiteOptions = {}): SimSuite {
+export function createSimSuite({ wideSkinFraction = 0.5, only = [], without = [] }: SimSuiteOptions = {}): SimSuite {
+  const templates = chosen(only, without);
   const family = (split: Split, u: number): SkinFamily => {
     if (split === 'heldout-skin') return 'android';
     return split === 'train' && u < wideSkinFraction ? 'ios-alt' : 'ios';
@@ -42,7 +47,7 @@ export function createSimSuite({ wideSkinFraction = 0.5 }: SimSuiteOptions = {})
       );
     // The unseen skin is new; its tasks are those of training, so that only the skin makes the difference.
     const from = split === 'heldout-skin' ? 'train' : split;
-    const pool = TEMPLATES.filter((template) => combinations(template)[from].length > 0);
+    const pool = templates.filter((template) => combinations(template)[from].length > 0);
     const round = Math.floor(index / pool.length);
     const template = createRandom(seed, 'sim', split, 'round', round).shuffle(pool)[index % pool.length]!;
     const random = createRandom(seed, 'sim', split, narrow ? 'demo' : 'task', index);
@@ -57,12 +62,32 @@ export function createSimSuite({ wideSkinFraction = 0.5 }: SimSuiteOptions = {})
     version: '1',
     licence: 'Apache-2.0',
     backend: 'sim',
-    templates: TEMPLATES.map((template) => template.name),
+    templates: templates.map((template) => template.name),
     splits: SPLITS,
     instance: (split, seed, index) => instance(split, seed, index),
     demonstration: (seed, index) => instance('train', seed, index, true),
     vocabulary,
   };
+}
+
+/** The templates of a slice of the suite. Errors: `invalid_config` for a name that nothing has, and for an empty slice. */
+function chosen(only: readonly string[], without: readonly string[]): readonly Template[] {
+  const namesOf = (template: Template): string[] => [template.name, template.category, ...template.tags];
+  const known = new Set(TEMPLATES.flatMap(namesOf));
+  const unknown = [...only, ...without].find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    const tags = [...new Set(TEMPLATES.flatMap((t) => [t.category, ...t.tags]))].sort().join(', ');
+    throw new TapwrightError(
+      'invalid_config',
+      `tasks: suite sim-phones has no tag, category or template "${unknown}"; it has ${tags}, and the names of its templates.`,
+    );
+  }
+  const has = (template: Template, names: readonly string[]): boolean =>
+    namesOf(template).some((name) => names.includes(name));
+  const kept = TEMPLATES.filter((t) => (only.length === 0 || has(t, only)) && !has(t, without));
+  if (kept.length === 0)
+    throw new TapwrightError('invalid_config', 'tasks: no template of suite sim-phones is left by only and without.');
+  return kept;
 }
 
 function make(

@@ -121,7 +121,14 @@ describe('words', () => {
     let rows = 0;
     for (let i = 0; i < 100; i++) {
       const task = i % 2 === 0 ? suite.instance('train', 44, i) : suite.demonstration(44, i);
-      const more = { noise: 0.15, labelMask: true, seed: i, maxSteps: task.stepBudget, historySteps: 3 };
+      const more = {
+        noise: 0.15,
+        planNoise: 0.5,
+        decodeMask: 'grammar' as const,
+        seed: i,
+        maxSteps: task.stepBudget,
+        historySteps: 3,
+      };
       for (const row of await demonstrate({ handle: await open(task), task, tokenizer, user, ...more })) {
         rows++;
         // Without its table a hashed id cannot be read.

@@ -102,7 +102,12 @@ describe('the client and the embedded engine', () => {
     await client.forwardBackward(model, rows, 'cross_entropy', {});
     await client.optimStep(model, adam);
     const policy = await client.saveForSampler(model, 'sampler');
-    const constraint = { triggers: [4], closers: [5], allowed: [6, 7] };
+    const constraint = {
+      states: [
+        { arcs: [{ tokens: [4], next: 1 }], other: 0 },
+        { arcs: [{ tokens: [6, 7], next: 0 }], other: null },
+      ],
+    };
     const asked = Array.from({ length: 12 }, (_, i) => ({
       ...request,
       policy,

@@ -9,7 +9,12 @@ export function engineArgs(home: string, port: number, config: RunConfig): strin
   const { maxBatch, threads, backend, processes } = config.engine;
   const values = {
     processes: Math.min(processes, availableParallelism()),
-    port, checkpoints: join(home, 'engine'), 'max-batch': maxBatch, threads, backend };
+    port,
+    checkpoints: join(home, 'engine'),
+    'max-batch': maxBatch,
+    threads,
+    backend,
+  };
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 

@@ -5,6 +5,7 @@ import { runEpisode } from '../agent/loop.ts';
 import { createPlanner } from '../agent/planner.ts';
 import { createTokenizer } from '../agent/tokenizer.ts';
 import { createRuleUser } from '../agent/user.ts';
+import { hasCritic } from '../configs/schema.ts';
 import { createLeaseTable } from '../devices/leases.ts';
 import type { LeaseTable } from '../devices/leases.ts';
 import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
@@ -44,7 +45,8 @@ export async function createDeviceActivities(
     const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite, config)).vocabulary() });
     const engine = createSampler(options, config, tokenizer);
     engines.push(engine);
-    const planner = createPlanner({ engine, tokenizer, historySteps: config.agent.historySteps });
+    const { historySteps } = config.agent;
+    const planner = createPlanner({ engine, tokenizer, historySteps, hidden: hasCritic(config) });
     return { config, tokenizer, planner };
   });
 

@@ -38,8 +38,15 @@ export function sampleSeed(spec: EpisodeSpec, t: number): number {
 }
 
 /** The text planner over any sampler. */
-export function createPlanner(options: { engine: SamplerPort; tokenizer: Tokenizer } & PromptOptions): Planner {
-  const { engine, tokenizer } = options;
+export function createPlanner(
+  options: {
+    engine: SamplerPort;
+    tokenizer: Tokenizer;
+    /** False: nobody reads hidden states, so none are asked for. */
+    hidden?: boolean;
+  } & PromptOptions,
+): Planner {
+  const { engine, tokenizer, hidden: wanted = true } = options;
   return {
     async plan(spec, t, task, screen, history) {
       const prompt = buildPrompt(tokenizer, task, screen, history, options);
@@ -52,7 +59,7 @@ export function createPlanner(options: { engine: SamplerPort; tokenizer: Tokeniz
         maxTokens: spec.maxTokens,
         stop: [tokenizer.end],
         constraint: decodeConstraint(tokenizer, spec.decodeMask, allowed),
-        returnHidden: true,
+        returnHidden: wanted,
       });
       const text = tokenizer.decode(tokens, prompt.table).join(' ');
       const parsed = parsePlan(text);

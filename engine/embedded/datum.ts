@@ -1,6 +1,6 @@
 import { TapwrightError } from '../../domain/errors.ts';
 import { checkConstraint, createTracker } from './constraint.ts';
-import type { Constraint } from './constraint.ts';
+import type { Constraint, Support } from './constraint.ts';
 import type { LossName } from './losses.ts';
 
 /** Longest row the engine takes. */
@@ -14,7 +14,8 @@ export interface EngineDatum {
   weights: number[];
   logprobs: number[] | null;
   advantages: number[] | null;
-  constraint: Constraint | null;
+  /** Permitted ids at each target from the response's first on; null: any at all of them. */
+  supports: Support[] | null;
 }
 
 const wrong = (message: string): TapwrightError => new TapwrightError('invalid_input', message);
@@ -80,23 +81,36 @@ export function parseDatum(value: unknown, loss: LossName, vocab: number, where:
   }
   const given = value['constraint'];
   const constraint = given === undefined || given === null ? null : checkConstraint(given, vocab, where);
-  checkTargets(targets, weights, constraint, at);
-  return { tokens, targets, weights, logprobs, advantages, constraint };
+  return { tokens, targets, weights, logprobs, advantages, supports: supportsOf(targets, weights, constraint, at) };
 }
 
-/** A trained target outside the mask has probability zero: its row was made with another mask. */
-function checkTargets(targets: number[], weights: number[], constraint: Constraint | null, where: string): void {
-  if (constraint === null) return;
+/** Where the response of a row begins: its first trained target, or its length. */
+export function responseStart(row: Pick<EngineDatum, 'tokens' | 'weights'>): number {
+  const first = row.weights.findIndex((w) => w !== 0);
+  return first < 0 ? row.tokens.length : first;
+}
+
+/**
+ * What a mask permits at each target of a response. Throws `invalid_input` for a trained target outside of it: its
+ * probability is zero, so the row was made with another mask.
+ */
+export function supportsOf(
+  targets: number[],
+  weights: number[],
+  constraint: Constraint | null,
+  where: string,
+): Support[] | null {
   const first = weights.findIndex((w) => w !== 0);
-  if (first < 0) return;
+  if (constraint === null || first < 0) return null;
   const tracker = createTracker(constraint);
-  for (let i = first; i < targets.length; i++) {
+  return targets.slice(first).map((target, i) => {
     const support = tracker.support();
-    if (weights[i] !== 0 && support !== null && !support.includes(targets[i]!)) {
+    if (weights[first + i] !== 0 && support !== null && !support.includes(target)) {
       throw wrong(
-        `${where}.target_tokens[${i}] = ${targets[i]} is not among the ${support.length} tokens the constraint permits there`,
+        `${where}.target_tokens[${first + i}] = ${target} is not among the ${support.length} tokens the constraint permits there`,
       );
     }
-    tracker.push(targets[i]!);
-  }
+    tracker.push(target);
+    return support;
+  });
 }

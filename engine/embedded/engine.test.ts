@@ -3,6 +3,7 @@ import { createRandom } from '../../rl/random.ts';
 import { loadTensor } from '../tensor.ts';
 import { adamStep } from './adam.ts';
 import { createTracker } from './constraint.ts';
+import { supportsOf } from './datum.ts';
 import type { EngineDatum } from './datum.ts';
 import { createDistribution } from './distribution.ts';
 import { createLayout, initialWeights, parseModelName } from './layout.ts';
@@ -40,7 +41,7 @@ function datum(prompt: number[], response: number[], over: Partial<EngineDatum> 
     weights,
     logprobs: null,
     advantages: null,
-    constraint: null,
+    supports: null,
     ...over,
   };
 }
@@ -138,7 +139,10 @@ describe('sampling', () => {
 
     it(`${name}: training sees the sampled log-probabilities, masks included`, async () => {
       const sampled = await draw(requests);
-      const data = requests.map((r, i) => datum(r.prompt, sampled[i]!.tokens, { constraint: r.params.constraint }));
+      const data = requests.map((r, i) => {
+        const row = datum(r.prompt, sampled[i]!.tokens);
+        return { ...row, supports: supportsOf(row.targets, row.weights, r.params.constraint, 'row') };
+      });
       const spec = parseLoss('cross_entropy', {});
       const { logprobs } = await pass({ model, weights, data, spec, into: null, pause });
       sampled.forEach((one, i) => {

@@ -57,8 +57,8 @@ interface Live {
   row: RowState;
 }
 
-/** Rows worth starting beside rows that are being decoded: the smallest tile. */
-const HOLD_ROWS = 16;
+/** Rows worth starting beside rows that are being decoded. */
+const HOLD_ROWS = 32;
 /** Milliseconds at most that a batch waits for the rows of the last one. */
 const MAX_LINGERS = 6;
 
@@ -84,7 +84,7 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
 
   /**
    * Small prefills cost nearly as much as a whole tile, and episodes come back for their next step soon after their last:
-   * beside rows that are being decoded nothing new starts until it fills the smallest tile, and after a large batch its
+   * beside rows that are being decoded nothing new starts until there are some, and after a large batch its
    * rows are waited for a few milliseconds. Batching never shows in a result, so this is about speed alone.
    */
   function held(): boolean {

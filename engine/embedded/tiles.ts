@@ -1,12 +1,14 @@
 /** Rows of one tile of a forward or backward pass: enough to fill the matrix products, few enough for the cache. */
 export const TILE_ROWS = 64;
 const BUCKET = 16;
+/** Shorter rows share this length: a tile for each of many lengths costs more than the padding. */
+const SHORTEST = 48;
 
 /**
- * The padded length of a row of `length` tokens: the next multiple of 16. It depends on that row alone, because the
+ * The padded length of a row of `length` tokens: the next multiple of 16, at least 48. It depends on that row alone, because the
  * padded length decides the last bits of the result.
  */
-export const bucketLength = (length: number): number => Math.max(BUCKET, Math.ceil(length / BUCKET) * BUCKET);
+export const bucketLength = (length: number): number => Math.max(SHORTEST, Math.ceil(length / BUCKET) * BUCKET);
 
 /**
  * Rows of a sampling tile. Matrix kernels are chosen by the number of rows and differ in the last bit, so only these

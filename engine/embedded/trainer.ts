@@ -1,4 +1,4 @@
-import { createTracker } from './constraint.ts';
+import { responseStart } from './datum.ts';
 import type { EngineDatum } from './datum.ts';
 import { createDistribution } from './distribution.ts';
 import type { Distribution } from './distribution.ts';
@@ -118,12 +118,6 @@ export async function runLane(
   return { logprobs, sums, gradient };
 }
 
-/** Where the response of a row begins: its first trained target, or its length. */
-function responseStart(row: EngineDatum): number {
-  const first = row.weights.findIndex((w) => w !== 0);
-  return first < 0 ? row.tokens.length : first;
-}
-
 function tileOf(rows: EngineDatum[], length: number): Tile | null {
   const longest = Math.max(...rows.map((row) => row.tokens.length - responseStart(row)));
   if (longest === 0) return null;
@@ -151,14 +145,13 @@ function lossOfTile(
   const reinforce = spec.name !== 'cross_entropy';
   rows.forEach((row, b) => {
     const n = row.tokens.length;
-    const tracker = createTracker(row.constraint);
-    for (let i = responseStart(row); i < n; i++) {
+    const start = responseStart(row);
+    for (let i = start; i < n; i++) {
       const target = row.targets[i]!;
       const weight = row.weights[i]!;
       const position = tile.length - n + i;
       const at = b * tile.outputs + position - (tile.length - tile.outputs);
-      distribution.fill(outputs, at, tile.tokens, b * tile.length, position + 1, tracker.support());
-      tracker.push(target);
+      distribution.fill(outputs, at, tile.tokens, b * tile.length, position + 1, row.supports?.[i - start] ?? null);
       const logp = distribution.logprob(target);
       logprobs[b]![i] = logp;
       if (weight === 0) continue;

@@ -255,9 +255,9 @@ describe('training', () => {
     try {
       let helped = 0;
       const helper = async (work: LaneWork) => {
-        const result = await lanes.run(layout.config.name, 'v1', values, work);
-        if (result !== null) helped += 1;
-        return result;
+        const { result } = await lanes.run(layout.config.name, 'v1', values, work);
+        if ((await result) !== null) helped += 1;
+        return { result };
       };
       // Until it is up its lane is done here, with the same bits.
       for (let i = 0; helped < 2 && i < 1000; i++) {

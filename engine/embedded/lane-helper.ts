@@ -5,13 +5,19 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { LaneReply, LaneRequest } from './lane-worker.ts';
 import type { LaneResult, LaneWork } from './trainer.ts';
 
+/** Work that another process has begun. An object, because a promise of a promise is one promise. */
+export interface LaneHandedOver {
+  result: Promise<LaneResult | null>;
+}
+
 /** A second process for training passes. */
 export interface LaneHelper {
   /**
-   * Does a lane's work with the weights of that version. Null when the helper cannot (it is starting, gone, or failed):
-   * the caller does the work itself, with the same bits.
+   * Has a lane's work done with the weights of that version. Resolves when the helper has the work, so that a caller who
+   * then computes without a pause does not keep it waiting. `result` is null when the helper cannot (it is starting,
+   * gone, or failed): the caller does the work itself, with the same bits.
    */
-  run(baseModel: string, version: string, weights: Float32Array, work: LaneWork): Promise<LaneResult | null>;
+  run(baseModel: string, version: string, weights: Float32Array, work: LaneWork): Promise<LaneHandedOver>;
   close(): void;
 }
 
@@ -71,20 +77,20 @@ export function createLaneHelper(options: {
   start();
 
   return {
-    run: (baseModel, version, weights, work) =>
-      new Promise((resolve) => {
-        if (!ready || waiting !== null || child === null) {
-          resolve(null);
-          return;
-        }
-        const id = next++;
-        waiting = { id, settle: resolve };
-        const request: LaneRequest = { id, baseModel, version, weights: holds === version ? null : weights, work };
-        holds = version;
-        child.send(request, (error) => {
+    run: (baseModel, version, weights, work) => {
+      if (!ready || waiting !== null || child === null) return Promise.resolve({ result: Promise.resolve(null) });
+      const id = next++;
+      const result = new Promise<LaneResult | null>((resolve) => (waiting = { id, settle: resolve }));
+      const request: LaneRequest = { id, baseModel, version, weights: holds === version ? null : weights, work };
+      holds = version;
+      const to = child;
+      return new Promise((resolve) => {
+        to.send(request, (error) => {
           if (error !== null) settle(null);
+          resolve({ result });
         });
-      }),
+      });
+    },
     close: () => {
       closed = true;
       child?.kill('SIGKILL');

@@ -50,8 +50,8 @@ export async function pass(options: {
   /** Gradients are added here; null: forward only. */
   into: Float64Array | null;
   pause: () => Promise<void>;
-  /** Does a lane's work elsewhere; null result: it cannot, and it is done here. */
-  helper?: (work: LaneWork) => Promise<LaneResult | null>;
+  /** Has a lane's work done elsewhere; null result: it cannot, and it is done here. */
+  helper?: (work: LaneWork) => Promise<{ result: Promise<LaneResult | null> }>;
 }): Promise<PassResult> {
   const { model, weights, data, spec, into, pause, helper } = options;
   const backward = into !== null;
@@ -62,9 +62,9 @@ export async function pass(options: {
     backward,
   }));
   const here = (lane: LaneWork): Promise<LaneResult> => runLane({ model, weights, pause, ...lane });
-  const elsewhere = helper !== undefined && work[1]!.tiles.length > 0 ? helper(work[1]!) : null;
+  const elsewhere = helper !== undefined && work[1]!.tiles.length > 0 ? await helper(work[1]!) : null;
   const first = await here(work[0]!);
-  const second = (await elsewhere) ?? (await here(work[1]!));
+  const second = (await elsewhere?.result) ?? (await here(work[1]!));
   const logprobs = new Array<Float64Array>(data.length);
   const metrics: Record<string, number> = {};
   for (const name of METRICS) metrics[`${name}:sum`] = first.sums[name]! + second.sums[name]!;

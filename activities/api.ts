@@ -109,5 +109,6 @@ export interface LearnActivities {
   sftChunk(request: SftRequest): Promise<{ policy: PolicyRef; metrics: Metrics }>;
   learn(request: BatchRequest): Promise<UpdateOutcome>;
   recordEvaluation(request: EvaluationRequest): Promise<EvaluationCell[]>;
-  report(run: string): Promise<{ path: string; digest: string }>;
+  /** `ends`: why the run ends before its config says, for its header. */
+  report(run: string, ends?: string | null): Promise<{ path: string; digest: string }>;
 }

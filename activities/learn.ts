@@ -150,8 +150,10 @@ export async function createLearnActivities(
       return rows;
     }),
 
-    report: asActivity(async (run) => {
+    report: asActivity(async (run, ends = null) => {
       const { folder } = await learners(run);
+      // Also null: a run that was stopped and then went on to its end says so no longer.
+      await folder.updateHeader({ ended: ends });
       return { path: join(folder.dir, 'report.html'), digest: await folder.digest() };
     }),
   };
@@ -178,6 +180,8 @@ async function progressOf(folder: RunFolder): Promise<Progress> {
   for (const cell of cells) {
     const [stage, k] = cell.checkpoint.split('-');
     if (cell.suite !== folder.config.suite || (stage !== 'sft' && stage !== 'train')) continue;
+    // A run stopped in mid-SFT was evaluated there: that is not the SFT policy yet.
+    if (stage === 'sft' && Number(k) < Math.ceil(folder.config.sft.steps / folder.config.sft.chunk)) continue;
     const update = stage === 'train' ? Number(k) : 0;
     const { suite, split, n, masked } = cell;
     const row = { suite, split, n, success: cell.successes, masked, outcomes: { ...cell.outcomes } };

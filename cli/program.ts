@@ -13,6 +13,8 @@ Examples:
   $ tapwright run configs/quickstart.yaml --id my-run          train, evaluate, write the report
   $ tapwright run configs/short.yaml --set learn.updates=50    one key changed
   $ tapwright status my-run                                    where a run stands
+  $ tapwright pause my-run                                     until: tapwright resume my-run
+  $ tapwright set my-run --updates 80 --minutes 120            what it may use up
   $ tapwright episode my-run u0040/t03/a1                      one attempt, step by step
 
 TAPWRIGHT_HOME is the folder of runs and of the server's database (default .tapwright/ here).
@@ -29,9 +31,13 @@ export async function createProgram(only?: string): Promise<Command> {
     .showHelpAfterError('(tapwright --help lists the commands)')
     .exitOverride();
   if (only === undefined || !LIGHT.includes(only)) {
-    const { registerRun, registerEval, registerWorker } = await import('./run.ts');
+    const [{ registerRun, registerEval, registerWorker }, { registerControl }] = await Promise.all([
+      import('./run.ts'),
+      import('./control.ts'),
+    ]);
     registerRun(program);
     registerEval(program);
+    registerControl(program);
     registerWorker(program);
   }
   const [{ registerStatus }, { registerEpisode }, { registerReport, registerDigest }, { registerDoctor }] =

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { MetricsRow, RunFolder } from '../store/index.ts';
+import type { Ancestor, MetricsRow, RunFolder } from '../store/index.ts';
 import { checkpointIndex } from '../store/index.ts';
 import type { ControlView } from '../workflows/types.ts';
 import { alive, openHomeRun, serverAddress } from './home.ts';
@@ -17,6 +17,8 @@ export interface RunState {
   lastMetrics: MetricsRow | null;
   /** Pause and budget, as the running workflow says; null when there is none to ask. */
   control: ControlView | null;
+  /** `run@update` of the runs it branched from, the oldest first. */
+  lineage: string[];
   /** Why a run that came to its end did so before its config says; null when it did not. */
   ended: string | null;
   processes: { role: string; pid: number | null; alive: boolean }[];
@@ -25,7 +27,7 @@ export interface RunState {
 
 export async function runState(run: RunFolder, control: ControlView | null = null): Promise<RunState> {
   const { sft, learn, evaluation } = run.config;
-  const [latest, rows, { cells }, processes, { ended }] = await Promise.all([
+  const [latest, rows, { cells }, processes, { ended, lineage }] = await Promise.all([
     run.checkpoints.latest(),
     run.metrics.read(),
     run.results(),
@@ -49,6 +51,7 @@ export async function runState(run: RunFolder, control: ControlView | null = nul
     of: Math.max(update, lengths[stage === 'start' ? 'sft' : stage]),
     lastMetrics: rows.at(-1) ?? null,
     control,
+    lineage: Array.isArray(lineage) ? (lineage as Ancestor[]).map((from) => `${from.run}@${from.update}`) : [],
     ended: control === null && typeof ended === 'string' ? ended : null,
     processes: processes.map(({ role, pid }) => ({ role, pid, alive: alive(pid) })),
     evaluations: cells.map(({ policy, checkpoint, suite, split, n, successes }) => ({
@@ -82,6 +85,7 @@ export function statusText(state: RunState, table: string | null): string {
     `folder     ${state.folder}`,
     `stage      ${NAMES[state.stage]} ${state.update} of ${state.of}`,
   ];
+  if (state.lineage.length > 0) lines.push(`branch of  ${state.lineage.join(' -> ')}`);
   if (state.ended !== null) lines.push(`ended      ${state.ended}; tapwright run goes on from here`);
   if (state.control !== null) lines.push(...controlLines(state.control));
   const { stage, update, ...metrics } = state.lastMetrics ?? { stage: '', update: 0 };

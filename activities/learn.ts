@@ -131,19 +131,36 @@ export async function createLearnActivities(
       return { kind: 'done', policy: refOf(checkpoint), metrics };
     }),
 
-    recordEvaluation: asActivity(async ({ run, policy, suite, cells }) => {
+    evaluationDue: asActivity(async ({ run, suite, split, schedule }) => {
+      const { folder } = await learners(run);
+      const latest = await folder.checkpoints.latest();
+      if (latest === null) return null;
+      const policy = refOf(latest);
+      const { cells } = await folder.results();
+      const done = cells.some(
+        (cell) =>
+          cell.schedule === schedule &&
+          cell.checkpoint === nameOf(policy) &&
+          cell.suite === suite &&
+          cell.split === split,
+      );
+      return done ? null : policy;
+    }),
+
+    recordEvaluation: asActivity(async ({ run, policy, suite, cells, schedule }) => {
       const { folder } = await learners(run);
       const rows = cells.map(({ split, results }) => evaluationCell(suite, split, results));
       await folder.addResults(
         rows.map((row, i) => ({
           policy: policy.stage === 'train' ? 'rl' : 'sft',
-          checkpoint: `${policy.stage}-${policy.index}`,
+          checkpoint: nameOf(policy),
           suite,
           split: row.split,
           n: row.n,
           successes: row.success,
           masked: row.masked,
           outcomes: row.outcomes,
+          ...(schedule === undefined ? {} : { schedule }),
           perTask: row.wins.map((win, j) => ({ task: cells[i]!.tasks[j]!, success: win === null ? null : win === 1 })),
         })),
       );
@@ -172,6 +189,8 @@ const refOf = (checkpoint: Checkpoint): PolicyRef => ({
   sampler: checkpoint.sampler,
 });
 
+const nameOf = (policy: PolicyRef): string => `${policy.stage}-${policy.index}`;
+
 /** Where a run stands, from its newest whole checkpoint and its results. */
 async function progressOf(folder: RunFolder): Promise<Progress> {
   const latest = await folder.checkpoints.latest();
@@ -179,7 +198,9 @@ async function progressOf(folder: RunFolder): Promise<Progress> {
   const evaluations = new Map<number, Progress['evaluations'][number]['cells']>();
   for (const cell of cells) {
     const [stage, k] = cell.checkpoint.split('-');
-    if (cell.suite !== folder.config.suite || (stage !== 'sft' && stage !== 'train')) continue;
+    // A schedule's evaluations stand in for none of the run's own.
+    if (cell.schedule !== undefined || cell.suite !== folder.config.suite || (stage !== 'sft' && stage !== 'train'))
+      continue;
     // A run stopped in mid-SFT was evaluated there: that is not the SFT policy yet.
     if (stage === 'sft' && Number(k) < Math.ceil(folder.config.sft.steps / folder.config.sft.chunk)) continue;
     const update = stage === 'train' ? Number(k) : 0;

@@ -42,7 +42,7 @@ export async function runState(run: RunFolder, control: ControlView | null = nul
   const last = stage !== 'start' && update >= lengths[stage] && lastStage(lengths) === stage;
   const evaluated =
     Object.values(evaluation.instances).every((n) => n === 0) ||
-    cells.some((cell) => cell.checkpoint === `${stage}-${update}`);
+    cells.some((cell) => cell.schedule === undefined && cell.checkpoint === `${stage}-${update}`);
   return {
     run: run.id,
     folder: run.dir,

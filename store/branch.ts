@@ -64,7 +64,7 @@ export async function branchRun(home: string, from: RunFolder, options: BranchOp
       const { cells } = await from.results();
       const earlier = cells.filter((cell) => {
         const [stage, k] = cell.checkpoint.split('-');
-        return stage !== 'train' || Number(k) <= update;
+        return cell.schedule === undefined && (stage !== 'train' || Number(k) <= update);
       });
       if (earlier.length > 0) await folder.addResults(earlier);
     },

@@ -34,7 +34,7 @@ export interface RunFolder {
   /** Adds keys to header.json, or replaces them. */
   updateHeader(part: RunHeader): Promise<void>;
   results(): Promise<Results>;
-  /** Adds cells to results.json; a cell of the same policy, checkpoint, suite and split is replaced. */
+  /** Adds cells to results.json; a cell of the same policy, checkpoint, suite, split and schedule is replaced. */
   addResults(cells: readonly ResultCell[]): Promise<Results>;
   /** Role and pid of each process of the run, as its supervisor noted them; empty when it never ran. */
   processes(): Promise<{ role: string; pid: number | null }[]>;

@@ -62,6 +62,7 @@ export function fakes(log: string[] = []): Fakes {
         log.push(`${phase} ${update} ${results.length}`);
         return { kind: 'done', policy: ref(phase, update), metrics: { 'rollout/success': 0.5, 'rollout/masked': 0 } };
       },
+      evaluationDue: async () => ref('train', 1),
       recordEvaluation: async ({ policy, suite, cells }) => {
         log.push(`evaluation ${policy.sampler}`);
         return cells.map(({ split, results }) => {

@@ -9,15 +9,18 @@ import { episodeWorkflowId } from './ids.ts';
 import { executePausableChild, whenOpen } from './pause.ts';
 import type { Gate } from './pause.ts';
 import { episodeActivities, hostActivities } from './proxies.ts';
-import type { episode } from './episode.ts';
+import type { EpisodeInput, episode } from './episode.ts';
 import type { Site } from './types.ts';
 
 /** An engine that is away is waited for about this long before its attempts count as masked. */
 const ENGINE_OUTAGE_TRIES = 80;
 const ENGINE_OUTAGE_WAIT = '15s';
 
-/** The ports of a batch on Temporal: draws go round the hosts, a retry goes to the next host, none starts while paused. */
-export function temporalPorts(site: Site, config: RunConfig, gate: Gate): BatchPorts {
+/**
+ * The ports of a batch on Temporal: draws go round the hosts, a retry goes to the next host, none starts while paused.
+ * `under`: where the ids of its episode workflows begin, when that is not the run.
+ */
+export function temporalPorts(site: Site, config: RunConfig, gate: Gate, under?: string): BatchPorts {
   const hostOf = (spec: EpisodeSpec): string => site.hosts[(spec.key.draw + spec.infraTry) % site.hosts.length]!;
   const whole = (spec: EpisodeSpec): Promise<EpisodeResult> =>
     whenOpen(gate, () => episodeActivities(site, hostOf(spec), config).runEpisode(spec));
@@ -25,7 +28,7 @@ export function temporalPorts(site: Site, config: RunConfig, gate: Gate): BatchP
   const stepwise = async (spec: EpisodeSpec): Promise<EpisodeResult> => {
     for (let outage = 0; ;) {
       const { pauses } = gate;
-      const result = await whenOpen(gate, () => episodeChild(site, config, gate, spec, hostOf(spec)));
+      const result = await whenOpen(gate, () => episodeChild({ spec, config, site, host: hostOf(spec) }, gate, under));
       if (result.kind === 'masked' && HELD_UP.includes(result.failure) && gate.pauses !== pauses) continue;
       // A whole attempt waits for an engine by its activity's retries; one of many steps starts again here.
       const away = result.kind === 'masked' && result.failure === 'engine_unavailable';
@@ -48,17 +51,12 @@ export function temporalPorts(site: Site, config: RunConfig, gate: Gate): BatchP
 /** What becomes of an attempt that a pause holds up for longer than its lease or its time limit. */
 const HELD_UP: readonly FailureClass[] = ['lease_lost', 'deadline'];
 
-async function episodeChild(
-  site: Site,
-  config: RunConfig,
-  gate: Gate,
-  spec: EpisodeSpec,
-  host: string,
-): Promise<EpisodeResult> {
+async function episodeChild(input: EpisodeInput, gate: Gate, under?: string): Promise<EpisodeResult> {
+  const { spec, config } = input;
   try {
     return await executePausableChild<typeof episode>(gate, 'episode', {
-      workflowId: episodeWorkflowId(spec.key, spec.infraTry),
-      args: [{ spec, config, site, host }],
+      workflowId: episodeWorkflowId(spec.key, spec.infraTry, under),
+      args: [input],
       workflowRunTimeout: 2 * config.rollout.deadlineMs + 600_000,
     });
   } catch (error) {

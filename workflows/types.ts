@@ -112,6 +112,20 @@ export interface EvaluationInput {
   instances: Partial<Record<Split, number>>;
 }
 
+/** What a schedule starts again and again: of which policy is found out each time. */
+export interface ScheduledEvaluationInput {
+  run: string;
+  config: RunConfig;
+  site: Site;
+  suite: string;
+  split: Split;
+  n: number;
+  /** When it is to be started: for those who list schedules, the server keeps a cron expression in parts only. */
+  cron: string;
+  /** Name of the schedule: its cells in results.json bear it. */
+  schedule: string;
+}
+
 export interface RunStatus {
   run: string;
   stage: Cursor['stage'] | 'evaluation';

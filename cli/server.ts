@@ -1,3 +1,4 @@
+import { connect as connectSocket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Client,
@@ -11,13 +12,28 @@ import { fromFailure } from '../workflows/failures.ts';
 import type { ControlView, RunStatus } from '../workflows/types.ts';
 import { serverAddress } from './home.ts';
 
-/** How long a running workflow may take to answer a question or an order, in milliseconds. */
-const ANSWER_MS = 15_000;
+/** How long a server may take to let us in, and a workflow to answer, in milliseconds: on a machine at work, seconds. */
+const CONNECT_MS = 20_000;
+const ANSWER_MS = 30_000;
 /** A status is wanted at once, or without the workflow's part. */
-const STATUS_MS = 3_000;
+const STATUS_MS = 5_000;
 
+/** Null when nobody is there. A busy server is waited for; a port where nobody listens is told at once. */
 async function connect(address: string): Promise<Connection | null> {
-  return Connection.connect({ address, connectTimeout: '3s' }).catch(() => null);
+  if (await refused(address)) return null;
+  return Connection.connect({ address, connectTimeout: CONNECT_MS }).catch(() => null);
+}
+
+function refused(address: string): Promise<boolean> {
+  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/.exec(address) ?? [];
+  // Written in another way: the client knows better.
+  if (host === undefined || port === undefined) return Promise.resolve(false);
+  const socket = connectSocket({ host, port: Number(port) });
+  return new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(false));
+    socket.once('error', () => resolve(true));
+    socket.setTimeout(CONNECT_MS, () => resolve(true));
+  }).finally(() => socket.destroy());
 }
 
 /** The body with a client of this home's server. Error: `not_found` with what to do when no server is there. */
@@ -69,18 +85,21 @@ export function orderRun(id: string, update: string, args: unknown[]): Promise<C
 
 /** What a running run says of its control; null when it does not run or does not answer soon. */
 export async function askControl(address: string, id: string): Promise<ControlView | null> {
-  const connection = await connect(address);
-  if (connection === null) return null;
-  try {
+  let connection: Connection | null = null;
+  let late = false;
+  const ask = async (): Promise<ControlView | null> => {
+    connection = await connect(address);
+    if (late) await connection?.close();
+    if (connection === null || late) return null;
     const handle = new Client({ connection, namespace: settings().namespace }).workflow.getHandle(id);
-    const ask = async (): Promise<ControlView | null> => {
-      if ((await handle.describe()).status.name !== 'RUNNING') return null;
-      return (await handle.query<RunStatus>('status')).control ?? null;
-    };
-    // A deadline of the call would leave the server's retries of it behind; the connection is closed below.
-    const asked = ask().catch(() => null);
-    return await Promise.race([asked, sleep(STATUS_MS, null, { ref: false })]);
+    if ((await handle.describe()).status.name !== 'RUNNING') return null;
+    return (await handle.query<RunStatus>('status')).control ?? null;
+  };
+  try {
+    return await Promise.race([ask().catch(() => null), sleep(STATUS_MS, null, { ref: false })]);
   } finally {
-    await connection.close();
+    late = true;
+    // Ends what is still being asked; a deadline of the call would leave the server's retries of it behind.
+    await (connection as Connection | null)?.close();
   }
 }

@@ -63,7 +63,7 @@ beforeAll(async () => {
   trunk = await createRun(home, 'trunk', config, {});
   await runBare(config, { run: 'trunk', home, onMetrics: () => {} });
   before = await files();
-}, 120_000);
+}, 180_000);
 afterAll(() => rm(home, { recursive: true, force: true }));
 
 describe('a branch', () => {
@@ -79,13 +79,13 @@ describe('a branch', () => {
     expect(await digestOf('trunk-u0003')).toBe(await trunk.digest());
     expect((await copy.results()).cells).toEqual((await trunk.results()).cells);
     expect(await files()).toMatchObject(before);
-  }, 120_000);
+  }, 180_000);
 
   it('from update 0 does all of reinforcement learning again, and none of what was before', async () => {
     expect((await branch('trunk --from-update 0 --id again')).code).toBe(0);
     expect(await digestOf('again')).toBe(await trunk.digest());
     expect((await (await openRun(home, 'again')).metrics.read()).length).toBe((await trunk.metrics.read()).length);
-  }, 120_000);
+  }, 180_000);
 
   it('goes its own way with what is set, and can be branched again', async () => {
     const done = await branch('trunk --from-update 4 --id own --set learn.updates=5 learn.learningRate=0.001 seed=9');
@@ -102,7 +102,7 @@ describe('a branch', () => {
     ]);
     // What the branches deleted in time was their own.
     expect(await files()).toMatchObject(before);
-  }, 120_000);
+  }, 180_000);
 
   it.each([
     ['trunk --from-update 1', /no whole checkpoint of update 1: there are 0, 3, 4 \(checkpoints.keepLast/],

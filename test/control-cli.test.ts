@@ -8,7 +8,7 @@ import type { Stage } from './fake-run.ts';
 let stage: Stage;
 beforeAll(async () => {
   stage = await openStage();
-}, 60_000);
+}, 180_000);
 afterAll(() => stage.close());
 
 let out = '';
@@ -74,7 +74,7 @@ describe('control from the command line', () => {
       expect(over.err).toMatch(/does not run, its end was COMPLETED: go on with it by tapwright run .*--id cli/);
       expect((await tapwright('status cli --json')).out).toContain('"control": null');
     });
-  }, 60_000);
+  }, 180_000);
 
   it('says what to do when the run or the server is not there', async () => {
     await createRun(stage.home, 'idle', config(), {});
@@ -88,5 +88,5 @@ describe('control from the command line', () => {
     expect((await tapwright('status idle')).code).toBe(0);
     vi.stubEnv('TEMPORAL_ADDRESS', undefined);
     expect((await tapwright('resume idle')).err).toMatch(/no Temporal server keeps /);
-  }, 60_000);
+  }, 180_000);
 });

@@ -65,7 +65,7 @@ describe('saved histories', () => {
     expect(said).toEqual(Object.fromEntries(files.map((file) => [file, null])));
     const scenarios = ['training-run', 'continue-as-new', 'pause-resume', 'policy-update-paused', 'episode-paused'];
     for (const scenario of scenarios) expect(files).toContain(basename(historyFile(scenario)));
-  }, 60_000);
+  }, 180_000);
 
   // The worked example of CONTRIBUTING.md.
   const report = '    report: (id) => learnActivities(site).report(id, control.ends()),';
@@ -79,7 +79,7 @@ describe('saved histories', () => {
     expect(await replay(broken, [historyFile('training-run')])).toEqual({
       [basename(historyFile('training-run'))]: expect.stringMatching(/^DeterminismViolationError/) as string,
     });
-  }, 60_000);
+  }, 180_000);
 
   it('replay when the new step stands behind patched()', async () => {
     const mended = await changed(
@@ -89,5 +89,5 @@ describe('saved histories', () => {
     expect(await replay(mended, [historyFile('training-run')])).toEqual({
       [basename(historyFile('training-run'))]: null,
     });
-  }, 60_000);
+  }, 180_000);
 });

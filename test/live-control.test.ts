@@ -24,7 +24,7 @@ import { createToyBackend, toyTask } from './toy-phone.ts';
 let stage: Stage;
 beforeAll(async () => {
   stage = await openStage();
-}, 60_000);
+}, 180_000);
 afterAll(() => stage.close());
 
 const update = (handle: WorkflowHandle, name: string, ...args: unknown[]): Promise<ControlView> =>
@@ -119,7 +119,7 @@ describe('a paused run', () => {
     expect(status.stage).toBe('done');
     expect(begun).toBe(12);
     expect(log).toEqual(['sft 0', 'sft 1', 'evaluation sft2', 'train 1 6', 'train 2 6', 'evaluation train2']);
-  }, 60_000);
+  }, 180_000);
 });
 
 describe('a budget', () => {
@@ -159,7 +159,7 @@ describe('a budget', () => {
       ends: 'the budget of 4 updates is spent',
     });
     expect(reports).toEqual(['the budget of 4 updates is spent']);
-  }, 60_000);
+  }, 180_000);
 
   it('that makes no sense is refused with a sentence, and changes nothing', async () => {
     const activities = fakes();
@@ -191,7 +191,7 @@ describe('a budget', () => {
       held.open();
       expect(await handle.result()).toMatchObject({ stage: 'done', update: 0, control: { ends: 'stopped as asked' } });
     });
-  }, 60_000);
+  }, 180_000);
 });
 
 describe('two hundred updates of control', () => {
@@ -238,7 +238,7 @@ describe('two hundred updates of control', () => {
     for await (const result of Worker.runReplayHistories({ workflowBundle: { codePath } }, histories)) {
       expect(result.error).toBeUndefined();
     }
-  }, 120_000);
+  }, 180_000);
 });
 
 /** Two toy phones that are driven step by step, and what is recorded of them. */

@@ -19,7 +19,7 @@ beforeAll(async () => {
   stage = await openStage();
   run = await createRun(stage.home, 'watched', config(), {});
   learn = await createLearnActivities({ home: stage.home, engineUrl: 'http://127.0.0.1:9' });
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await learn.close();
   await stage.close();
@@ -89,7 +89,7 @@ describe('a schedule', () => {
     expect(await listed(() => true)).toMatch(/"30 4 \* \* \*" {2}n 6 {2}next \S+T04:30:00Z/);
     expect(await schedule('delete', NAME)).toContain('is deleted');
     expect(await listed((text) => !text.includes(NAME))).toMatch(/there are no schedules/);
-  }, 60_000);
+  }, 180_000);
 
   it('evaluates the newest checkpoint, each once, beside the results of the run itself', async () => {
     const activities: Fakes = fakes();
@@ -119,7 +119,7 @@ describe('a schedule', () => {
     ]);
     expect(cells[1]!.perTask).toHaveLength(5);
     await schedule('delete', NAME);
-  }, 60_000);
+  }, 180_000);
 
   it('takes the next checkpoint when its own is thinned out meanwhile', async () => {
     const activities = fakes();
@@ -138,7 +138,7 @@ describe('a schedule', () => {
     expect(cells).toMatchObject([{ n: 1 }]);
     expect(used).toEqual(['train7', 'train9']);
     await schedule('delete', NAME);
-  }, 60_000);
+  }, 180_000);
 
   it('that cannot be is refused with a sentence', async () => {
     expect(await schedule('create', 'watched', '--cron', 'at noon')).toMatch(
@@ -152,5 +152,5 @@ describe('a schedule', () => {
     expect(await schedule('pause', 'nope')).toMatch(/^2 .*no schedule nope: there are none/);
     vi.stubEnv('TEMPORAL_ADDRESS', '127.0.0.1:1');
     expect(await schedule('list')).toMatch(/^2 .*no Temporal server answers/);
-  }, 60_000);
+  }, 180_000);
 });

@@ -264,9 +264,9 @@ async function policyUnchanged({ folder, trainer, engine }: Learner, previous: C
 }
 
 async function criticState(folder: RunFolder, previous: Checkpoint): Promise<Uint8Array | null> {
-  return previous.stage === 'sft' || previous.files[CRITIC_FILE] === undefined
-    ? null
-    : folder.checkpoints.read(previous, CRITIC_FILE);
+  // Files are named by their path in the run's folder. Estimators without a critic save none.
+  const saved = Object.keys(previous.files).some((name) => name.endsWith(`/${CRITIC_FILE}`));
+  return saved ? folder.checkpoints.read(previous, CRITIC_FILE) : null;
 }
 
 /** Records of the finished attempts, in the order of the results. */

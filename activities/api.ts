@@ -91,6 +91,15 @@ export interface EvaluationRequest {
   policy: PolicyRef;
   suite: string;
   cells: EvaluationBatch[];
+  /** The schedule that asked for it; absent: the run, or a person. */
+  schedule?: string;
+}
+/** Asks for the newest policy, unless this schedule has evaluated it on this split already. */
+export interface DueRequest {
+  run: string;
+  suite: string;
+  split: Split;
+  schedule: string;
 }
 
 /** What a run's folder already holds: a run whose workflow was lost goes on from there. */
@@ -109,5 +118,7 @@ export interface LearnActivities {
   sftChunk(request: SftRequest): Promise<{ policy: PolicyRef; metrics: Metrics }>;
   learn(request: BatchRequest): Promise<UpdateOutcome>;
   recordEvaluation(request: EvaluationRequest): Promise<EvaluationCell[]>;
-  report(run: string): Promise<{ path: string; digest: string }>;
+  evaluationDue(request: DueRequest): Promise<PolicyRef | null>;
+  /** `ends`: why the run ends before its config says, for its header. */
+  report(run: string, ends?: string | null): Promise<{ path: string; digest: string }>;
 }

@@ -131,27 +131,46 @@ export async function createLearnActivities(
       return { kind: 'done', policy: refOf(checkpoint), metrics };
     }),
 
-    recordEvaluation: asActivity(async ({ run, policy, suite, cells }) => {
+    evaluationDue: asActivity(async ({ run, suite, split, schedule }) => {
+      const { folder } = await learners(run);
+      const latest = await folder.checkpoints.latest();
+      if (latest === null) return null;
+      const policy = refOf(latest);
+      const { cells } = await folder.results();
+      const done = cells.some(
+        (cell) =>
+          cell.schedule === schedule &&
+          cell.checkpoint === nameOf(policy) &&
+          cell.suite === suite &&
+          cell.split === split,
+      );
+      return done ? null : policy;
+    }),
+
+    recordEvaluation: asActivity(async ({ run, policy, suite, cells, schedule }) => {
       const { folder } = await learners(run);
       const rows = cells.map(({ split, results }) => evaluationCell(suite, split, results));
       await folder.addResults(
         rows.map((row, i) => ({
           policy: policy.stage === 'train' ? 'rl' : 'sft',
-          checkpoint: `${policy.stage}-${policy.index}`,
+          checkpoint: nameOf(policy),
           suite,
           split: row.split,
           n: row.n,
           successes: row.success,
           masked: row.masked,
           outcomes: row.outcomes,
+          ...(schedule === undefined ? {} : { schedule }),
           perTask: row.wins.map((win, j) => ({ task: cells[i]!.tasks[j]!, success: win === null ? null : win === 1 })),
         })),
       );
       return rows;
     }),
 
-    report: asActivity(async (run) => {
+    report: asActivity(async (run, ends = null) => {
       const { folder } = await learners(run);
+      // Also null: a run that was stopped and then went on to its end says so no longer.
+      await folder.updateHeader({ ended: ends });
       return { path: join(folder.dir, 'report.html'), digest: await folder.digest() };
     }),
   };
@@ -170,6 +189,8 @@ const refOf = (checkpoint: Checkpoint): PolicyRef => ({
   sampler: checkpoint.sampler,
 });
 
+const nameOf = (policy: PolicyRef): string => `${policy.stage}-${policy.index}`;
+
 /** Where a run stands, from its newest whole checkpoint and its results. */
 async function progressOf(folder: RunFolder): Promise<Progress> {
   const latest = await folder.checkpoints.latest();
@@ -177,7 +198,11 @@ async function progressOf(folder: RunFolder): Promise<Progress> {
   const evaluations = new Map<number, Progress['evaluations'][number]['cells']>();
   for (const cell of cells) {
     const [stage, k] = cell.checkpoint.split('-');
-    if (cell.suite !== folder.config.suite || (stage !== 'sft' && stage !== 'train')) continue;
+    // A schedule's evaluations stand in for none of the run's own.
+    if (cell.schedule !== undefined || cell.suite !== folder.config.suite || (stage !== 'sft' && stage !== 'train'))
+      continue;
+    // A run stopped in mid-SFT was evaluated there: that is not the SFT policy yet.
+    if (stage === 'sft' && Number(k) < Math.ceil(folder.config.sft.steps / folder.config.sft.chunk)) continue;
     const update = stage === 'train' ? Number(k) : 0;
     const { suite, split, n, masked } = cell;
     const row = { suite, split, n, success: cell.successes, masked, outcomes: { ...cell.outcomes } };
@@ -239,9 +264,9 @@ async function policyUnchanged({ folder, trainer, engine }: Learner, previous: C
 }
 
 async function criticState(folder: RunFolder, previous: Checkpoint): Promise<Uint8Array | null> {
-  return previous.stage === 'sft' || previous.files[CRITIC_FILE] === undefined
-    ? null
-    : folder.checkpoints.read(previous, CRITIC_FILE);
+  // Files are named by their path in the run's folder. Estimators without a critic save none.
+  const saved = Object.keys(previous.files).some((name) => name.endsWith(`/${CRITIC_FILE}`));
+  return saved ? folder.checkpoints.read(previous, CRITIC_FILE) : null;
 }
 
 /** Records of the finished attempts, in the order of the results. */

@@ -1,5 +1,6 @@
 import { openRun } from '../store/index.ts';
 import type { RunFolder } from '../store/index.ts';
+import { readHomeState } from '../workers/home-state.ts';
 import { settings } from '../workers/settings.ts';
 
 /** The run of an id in TAPWRIGHT_HOME. Error: `not_found`, with the runs that are there. */
@@ -16,4 +17,10 @@ export function alive(pid: number | null): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+}
+
+/** Where this home's Temporal server should be: TEMPORAL_ADDRESS, or the one a supervisor keeps. Null: there is none. */
+export async function serverAddress(): Promise<string | null> {
+  const { temporal, home } = settings();
+  return temporal ?? (await readHomeState(home)).temporal?.address ?? null;
 }

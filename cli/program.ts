@@ -13,6 +13,10 @@ Examples:
   $ tapwright run configs/quickstart.yaml --id my-run          train, evaluate, write the report
   $ tapwright run configs/short.yaml --set learn.updates=50    one key changed
   $ tapwright status my-run                                    where a run stands
+  $ tapwright pause my-run                                     until: tapwright resume my-run
+  $ tapwright set my-run --updates 80 --minutes 120            what it may use up
+  $ tapwright branch my-run --from-update 50 --set learn.learningRate=1e-4
+  $ tapwright schedule create my-run --cron "0 * * * *"        evaluate its newest checkpoint every hour
   $ tapwright episode my-run u0040/t03/a1                      one attempt, step by step
 
 TAPWRIGHT_HOME is the folder of runs and of the server's database (default .tapwright/ here).
@@ -29,9 +33,17 @@ export async function createProgram(only?: string): Promise<Command> {
     .showHelpAfterError('(tapwright --help lists the commands)')
     .exitOverride();
   if (only === undefined || !LIGHT.includes(only)) {
-    const { registerRun, registerEval, registerWorker } = await import('./run.ts');
+    const [
+      { registerRun, registerEval, registerWorker },
+      { registerControl },
+      { registerBranch },
+      { registerSchedule },
+    ] = await Promise.all([import('./run.ts'), import('./control.ts'), import('./branch.ts'), import('./schedule.ts')]);
     registerRun(program);
     registerEval(program);
+    registerControl(program);
+    registerBranch(program);
+    registerSchedule(program);
     registerWorker(program);
   }
   const [{ registerStatus }, { registerEpisode }, { registerReport, registerDigest }, { registerDoctor }] =

@@ -31,6 +31,7 @@ export function progressLine(status: RunStatus, left: number | null): string {
   if (status.of > 0 && status.stage !== 'done') parts[0] += ` ${status.update} of ${status.of}`;
   if (status.success !== null) parts.push(`success ${(100 * status.success).toFixed(1)} %`);
   if (status.masked !== null && status.masked > 0) parts.push(`masked ${status.masked}`);
+  if (status.control?.paused === true) parts.push('paused');
   if (left !== null) parts.push(`${duration(left)} left in this stage`);
   return parts.join(' · ');
 }

@@ -20,7 +20,7 @@ export function tableOf(cells: readonly ResultCell[]): string {
     return [
       cell.suite,
       cell.split,
-      `${cell.policy} ${cell.checkpoint}`,
+      `${cell.policy} ${cell.checkpoint}${cell.schedule === undefined ? '' : ' (scheduled)'}`,
       cell.n === 0 ? '-' : percent(cell.successes / cell.n),
       interval === null ? '-' : `${percent(interval.low)} to ${percent(interval.high)}`,
       String(cell.n),
@@ -38,7 +38,9 @@ export function tableOf(cells: readonly ResultCell[]): string {
 }
 
 /** RL's last policy against SFT's, on the same task instances. */
-function comparisons(cells: readonly ResultCell[]): string[] {
+function comparisons(all: readonly ResultCell[]): string[] {
+  // A schedule looks at what is newest, often on fewer tasks: a measurement of progress, not the run's result.
+  const cells = all.filter(({ schedule }) => schedule === undefined);
   const lines: string[] = [];
   for (const sft of cells.filter((cell) => cell.policy === 'sft')) {
     const rl = cells.filter((c) => c.policy === 'rl' && c.suite === sft.suite && c.split === sft.split).at(-1);

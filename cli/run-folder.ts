@@ -39,7 +39,7 @@ export async function openRunFolder(
     if (error instanceof TapwrightError && error.code === 'not_found') return null;
     throw error;
   });
-  const run = await createRun(home, id, config, { ...(await header()), nfp: nfpChoices(config) });
+  const run = await createRun(home, id, config, { ...(await machineHeader()), nfp: nfpChoices(config) });
   return described(id, config, run.dir, existing !== null, await run.checkpoints.latest());
 }
 
@@ -55,11 +55,11 @@ function described(
   return { id, config, folder, resumed, policy };
 }
 
-const fingerprint = (config: RunConfig): string =>
+export const fingerprint = (config: RunConfig): string =>
   createHash('sha256').update(JSON.stringify(config)).digest('hex').slice(0, 6);
 
 /** What a run says of the machine it began on. */
-async function header(): Promise<Record<string, unknown>> {
+export async function machineHeader(): Promise<Record<string, unknown>> {
   const own = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
   return {
     tapwright: own.version,

@@ -20,6 +20,7 @@ import { createProgress, duration } from './progress.ts';
 import { writeReport } from './report/command.ts';
 import { resultsTable } from './results-table.ts';
 import { openRunFolder } from './run-folder.ts';
+import type { OpenedRun } from './run-folder.ts';
 
 /** A status is asked for so often, in milliseconds. */
 const POLL_MS = 500;
@@ -70,12 +71,18 @@ export function registerWorker(program: Command): void {
 }
 
 async function run(configPath: string, options: RunOptions): Promise<void> {
-  const { id, config, folder, resumed } = await openRunFolder({
+  const opened = await openRunFolder({
     configPath,
     sets: options.set,
     ...(options.id === undefined ? {} : { id: options.id }),
   });
+  const { id, folder, resumed } = opened;
   say(resumed ? `resuming run ${id} in ${folder}` : `run ${id} in ${folder}`);
+  await train(opened);
+}
+
+/** Runs what a folder holds to its end: starts its processes, follows it, says how it came out. */
+export async function train({ id, config, folder }: Pick<OpenedRun, 'id' | 'config' | 'folder'>): Promise<void> {
   await supervised(id, config, folder, async (client, supervisor) => {
     const site = settings();
     const names = queues(site.prefix);

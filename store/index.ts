@@ -1,5 +1,6 @@
 /** Everything a run keeps, in files that can be read without us (design.md, 9). */
 export * from './blobs.ts';
+export * from './branch.ts';
 export * from './canonical-json.ts';
 export * from './checkpoints.ts';
 export * from './episodes.ts';

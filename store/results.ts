@@ -15,6 +15,8 @@ export interface ResultCell {
   /** Attempts masked, by failure class. */
   masked: Record<string, number>;
   outcomes: Partial<Record<Outcome, number>>;
+  /** The schedule that asked for it; absent: the run itself, or a person. */
+  schedule?: string;
   /** In instance order, for paired tests; null: masked. */
   perTask: { task: string; success: boolean | null }[];
 }
@@ -24,9 +26,9 @@ export interface Results {
   cells: ResultCell[];
 }
 
-/** Results with cells added; a cell of the same policy, checkpoint, suite and split takes the old one's place. */
+/** Results with cells added; a cell of the same policy, checkpoint, suite, split and schedule takes the old one's place. */
 export function withCells(results: Results, cells: readonly ResultCell[]): Results {
-  const key = (c: ResultCell): string => [c.policy, c.checkpoint, c.suite, c.split].join('\n');
+  const key = (c: ResultCell): string => [c.policy, c.checkpoint, c.suite, c.split, c.schedule ?? ''].join('\n');
   const fresh = new Map(cells.map((cell) => [key(cell), cell]));
   const kept = results.cells.map((cell) => {
     const replacement = fresh.get(key(cell)) ?? cell;

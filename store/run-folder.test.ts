@@ -26,6 +26,28 @@ describe('a run folder', () => {
     expect(await listRuns(home)).toEqual(['a']);
   });
 
+  it("is no run while it is being prepared, and what a kill left then is nobody's", async () => {
+    const home = temporaryFolder();
+    const cut = createRun(
+      home,
+      'a',
+      config(),
+      {},
+      {
+        before: async (folder) => {
+          await folder.checkpoints.commit(sampleManifest('train', 3), { 'critic.safetensors': Buffer.from('c') });
+          await folder.metrics.append({ stage: 'train', update: 3 });
+          throw new Error('killed');
+        },
+      },
+    );
+    await expect(cut).rejects.toThrow('killed');
+    await expect(openRun(home, 'a')).rejects.toMatchObject({ code: 'not_found' });
+    const run = await createRun(home, 'a', config(), {});
+    expect(await run.checkpoints.list()).toEqual([]);
+    expect(await run.metrics.read()).toEqual([]);
+  });
+
   it('that is not there is said with those that are', async () => {
     const home = temporaryFolder();
     await expect(openRun(home, 'b')).rejects.toThrow(/there are no runs yet/);

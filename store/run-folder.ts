@@ -1,4 +1,4 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
 import type { RunConfig } from '../configs/schema.ts';
@@ -34,7 +34,7 @@ export interface RunFolder {
   /** Adds keys to header.json, or replaces them. */
   updateHeader(part: RunHeader): Promise<void>;
   results(): Promise<Results>;
-  /** Adds cells to results.json; a cell of the same policy, checkpoint, suite and split is replaced. */
+  /** Adds cells to results.json; a cell of the same policy, checkpoint, suite, split and schedule is replaced. */
   addResults(cells: readonly ResultCell[]): Promise<Results>;
   /** Role and pid of each process of the run, as its supervisor noted them; empty when it never ran. */
   processes(): Promise<{ role: string; pid: number | null }[]>;
@@ -52,6 +52,11 @@ export interface RunFolderOptions {
   warn?: (message: string) => void;
   /** Tests: how bytes get into a file. */
   writeBytes?: WriteBytes;
+}
+
+export interface CreateOptions extends RunFolderOptions {
+  /** What a new folder holds before it is a run: a kill in between leaves no run. */
+  before?: (folder: RunFolder) => Promise<void>;
 }
 
 /** Folder of a run. Error: `invalid_input` for an id that is no plain file name. */
@@ -74,19 +79,24 @@ export async function createRun(
   id: string,
   config: RunConfig,
   header: RunHeader,
-  options: RunFolderOptions = {},
+  options: CreateOptions = {},
 ): Promise<RunFolder> {
   const dir = runDir(home, id);
   const files = createFiles(options);
   const old = await readFile(join(dir, 'config.yaml'), 'utf8').catch(() => null);
   if (old === null) {
+    // A making that was cut off has left these: they are of no run.
+    for (const name of ['checkpoints', 'metrics.jsonl', 'results.json']) {
+      await rm(join(dir, name), { recursive: true, force: true });
+    }
     await files.write(join(dir, 'header.json'), pretty(header));
+    await options.before?.(folder(dir, id, config, files, options));
     // Written last: a folder with a config is a run.
     await files.write(join(dir, 'config.yaml'), Buffer.from(stringify(config)), { sync: true });
   } else if (configHash(parse(old) as RunConfig) !== configHash(config)) {
     throw new TapwrightError(
       'invalid_config',
-      `run ${id} exists in ${dir} with another config (${different(parse(old), config).join(', ')}): choose another --id, or leave the config as it was`,
+      `run ${id} exists in ${dir} with another config (${differences(parse(old), config).join(', ')}): choose another --id, or leave the config as it was`,
     );
   }
   return folder(dir, id, config, files, options);
@@ -195,11 +205,11 @@ function pretty(value: unknown): Uint8Array {
 }
 
 /** Paths at which two configs differ. */
-function different(a: unknown, b: unknown, path = ''): string[] {
+export function differences(a: unknown, b: unknown, path = ''): string[] {
   const plain = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null && !Array.isArray(value);
   if (!plain(a) || !plain(b)) return canonicalJson(a ?? null) === canonicalJson(b ?? null) ? [] : [path];
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) =>
-    different(a[key], b[key], path === '' ? key : `${path}.${key}`),
+    differences(a[key], b[key], path === '' ? key : `${path}.${key}`),
   );
 }

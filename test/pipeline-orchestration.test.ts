@@ -1,148 +1,30 @@
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DeviceActivities, LearnActivities, PolicyRef } from '../activities/api.ts';
 import type { RunConfig } from '../configs/schema.ts';
-import { runConfigSchema } from '../configs/schema.ts';
-import type { EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
-import { workflowBundle } from '../workers/bundle.ts';
-import { queues } from '../workflows/queues.ts';
-import type { RunStatus, TrainingInput } from '../workflows/types.ts';
-import { localTemporal } from './local-temporal.ts';
+import type { EpisodeResult } from '../domain/index.ts';
+import type { RunStatus } from '../workflows/types.ts';
+import { config, fakes, finished, openStage, saveHistories, startRun, withWorkers } from './fake-run.ts';
+import type { Stage } from './fake-run.ts';
 
 /** Orchestration on a real Temporal server, with activities that do nothing: what runs, how often, in what order. */
-const HISTORIES = fileURLToPath(new URL('./histories', import.meta.url));
-let env: TestWorkflowEnvironment;
-let home: string;
-
+let stage: Stage;
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'tapwright-'));
-  env = await localTemporal();
+  stage = await openStage();
 }, 60_000);
-afterAll(async () => {
-  await env.teardown();
-  await rm(home, { recursive: true, force: true });
-});
+afterAll(() => stage.close());
 
-const config = (set: object = {}): RunConfig =>
-  runConfigSchema.parse({
-    name: 'orchestration',
-    seed: 1,
-    suite: 'sim-phones',
-    sft: { demonstrations: 300, steps: 100, chunk: 50 },
-    learn: { warmup: 2, updates: 4, tasks: 3, attempts: 2 },
-    evaluation: { instances: { train: 4 } },
-    workflow: { continueAsNewEvery: 3 },
-    ...set,
-  });
-const finished = (spec: EpisodeSpec): EpisodeResult => ({
-  kind: 'finished',
-  id: `${spec.key.draw}/${spec.key.attempt}`,
-  ref: 'sha256:x',
-  outcome: 'success',
-  steps: 1,
-  dense: { success: 1, fail: 0, overcomplete: 0 },
-});
-const ref = (stage: PolicyRef['stage'], index: number): PolicyRef => ({ stage, index, sampler: `${stage}${index}` });
-
-interface Fakes {
-  device: Pick<DeviceActivities, 'tasks' | 'demonstrate' | 'runEpisode'>;
-  learn: LearnActivities;
-}
-function fakes(log: string[]): Fakes {
-  return {
-    device: {
-      tasks: async ({ indices }) => indices.map((seed) => ({ id: String(seed), seed }) as TaskInstance),
-      demonstrate: async ({ from, to }) => ({ ref: 'sha256:d', demonstrations: to - from, rows: 1 }),
-      runEpisode: async (spec) => finished(spec),
-    },
-    learn: {
-      openRun: async () => ({ sftChunks: 0, warmups: 0, updates: 0, policy: null, evaluations: [] }),
-      sftChunk: async ({ chunk }) => (log.push(`sft ${chunk}`), { policy: ref('sft', chunk + 1), metrics: {} }),
-      learn: async ({ phase, update, results }) => {
-        log.push(`${phase} ${update} ${results.length}`);
-        return { kind: 'done', policy: ref(phase, update), metrics: { 'rollout/success': 0.5, 'rollout/masked': 0 } };
-      },
-      recordEvaluation: async ({ policy, suite, cells }) => {
-        log.push(`evaluation ${policy.sampler}`);
-        return cells.map(({ split, results }) => {
-          const n = results.length;
-          return { suite, split, n, success: n, masked: {}, outcomes: {}, wins: results.map(() => 1 as const) };
-        });
-      },
-      report: async () => ({ path: 'report.html', digest: 'abc' }),
-    },
-  };
-}
-
-async function withWorkers<T>(prefix: string, activities: Fakes, body: () => Promise<T>): Promise<T> {
-  const names = queues(prefix);
-  const connection = env.nativeConnection;
-  const workers = await Promise.all([
-    Worker.create({
-      connection,
-      taskQueue: names.workflow,
-      workflowBundle: { codePath: await workflowBundle(home) },
-    }),
-    Worker.create({ connection, taskQueue: names.device('here'), activities: { ...activities.device } }),
-    Worker.create({ connection, taskQueue: names.learn, activities: { ...activities.learn } }),
-  ]);
-  const running = Promise.all(workers.map((worker) => worker.run()));
-  try {
-    return await body();
-  } finally {
-    for (const worker of workers) worker.shutdown();
-    await running;
-  }
-}
-
-/** With TAPWRIGHT_SAVE_HISTORIES=1 the histories of a run become the saved ones that later versions are held to. */
-async function saveHistories(ids: Record<string, string>): Promise<void> {
-  if (process.env['TAPWRIGHT_SAVE_HISTORIES'] !== '1') return;
-  for (const [scenario, workflowId] of Object.entries(ids)) {
-    const history = await env.client.workflow.getHandle(workflowId).fetchHistory();
-    await writeFile(join(HISTORIES, `${scenario}-sdk-1.24.0.json`), `${historyToJSON(history)}\n`);
-  }
-}
-
-const start = (run: string, runConfig: RunConfig): Promise<RunStatus> => {
-  const input: TrainingInput = { run, config: runConfig, site: { prefix: run, hosts: ['here'] } };
-  return env.client.workflow.execute('trainingRun', {
-    workflowId: run,
-    taskQueue: queues(run).workflow,
-    args: [input],
-  }) as Promise<RunStatus>;
-};
-
-describe('saved histories', () => {
-  it('replay with the workflows of today', async () => {
-    const histories = async function* (): AsyncGenerator<{ workflowId: string; history: unknown }> {
-      for (const file of await readdir(HISTORIES)) {
-        yield { workflowId: file, history: JSON.parse(await readFile(join(HISTORIES, file), 'utf8')) };
-      }
-    };
-    const names: string[] = [];
-    const codePath = await workflowBundle(home);
-    for await (const result of Worker.runReplayHistories({ workflowBundle: { codePath } }, histories())) {
-      names.push(result.workflowId);
-      // A break is reported, not thrown.
-      expect(result.error, result.workflowId).toBeUndefined();
-    }
-    expect(names.length).toBeGreaterThanOrEqual(3);
-  }, 60_000);
-});
+const start = async (run: string, runConfig: RunConfig): Promise<RunStatus> =>
+  (await (await startRun(stage, run, runConfig)).result()) as RunStatus;
 
 describe('a run on Temporal', () => {
   it('goes through every stage once, across continue-as-new, and says so', async () => {
     const log: string[] = [];
-    const status = await withWorkers('whole', fakes(log), () => start('whole', config()));
-    await saveHistories({ 'training-run': 'whole', 'policy-update': 'whole/u0002', evaluation: 'whole/eval/u0004' });
+    const status = await withWorkers(stage, 'whole', fakes(log), () => start('whole', config()));
+    await saveHistories(stage, {
+      'training-run': { workflowId: 'whole' },
+      'policy-update': { workflowId: 'whole/u0002' },
+      evaluation: { workflowId: 'whole/eval/u0004' },
+    });
     expect(log).toEqual([
       'sft 0',
       'sft 1',
@@ -189,7 +71,7 @@ describe('a run on Temporal', () => {
     const learn = activities.learn.learn;
     activities.learn.learn = async (request) => (seen.push(...request.results), learn(request));
     const short = config({ learn: { warmup: 0, updates: 1, tasks: 3, attempts: 2 }, evaluation: { instances: {} } });
-    const status = await withWorkers('outage', activities, () => start('outage', short));
+    const status = await withWorkers(stage, 'outage', activities, () => start('outage', short));
     expect(status.stage).toBe('done');
     expect(seen.map((r) => r.kind)).toEqual(['finished', 'finished', 'finished', 'masked', 'finished', 'finished']);
     // Two infrastructure retries after the first try.
@@ -205,7 +87,7 @@ describe('a run on Temporal', () => {
         nonRetryable: true,
       });
     };
-    const failure = await withWorkers('full', activities, () =>
+    const failure = await withWorkers(stage, 'full', activities, () =>
       start('full', config()).then(
         () => null,
         (error: unknown) => error as Error & { cause?: Error & { cause?: Error } },

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import type { RunConfig } from '../configs/schema.ts';
@@ -6,6 +6,8 @@ import { TapwrightError } from '../domain/errors.ts';
 import { keepChild } from './child.ts';
 import type { Kept } from './child.ts';
 import { engineArgs, usablePort } from './engine-process.ts';
+import { readHomeState, writeHomeState, writeJson } from './home-state.ts';
+import type { HomeState } from './home-state.ts';
 import { settings } from './settings.ts';
 import { startTemporalServer } from './temporal-server.ts';
 
@@ -33,13 +35,6 @@ export interface SupervisorOptions {
   say(line: string): void;
 }
 
-/** What a home remembers between runs: ports that stay the same, so that a restarted engine keeps its URL. */
-interface HomeState {
-  enginePort?: number;
-  temporal?: { address: string; pid: number };
-  supervisor?: number;
-}
-
 /**
  * Starts what a run needs and does not run yet: the Temporal server, the engine, the device host, the learner, the
  * workflow worker; keeps them alive; takes them down again.
@@ -48,8 +43,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const site = settings();
   const logs = join(options.folder, 'logs');
   await mkdir(logs, { recursive: true });
-  const stateFile = join(site.home, 'site.json');
-  const state = await readJson<HomeState>(stateFile, {});
+  const state = await readHomeState(site.home);
   if (state.supervisor !== undefined && state.supervisor !== process.pid && alive(state.supervisor)) {
     throw new TapwrightError(
       'invalid_config',
@@ -57,7 +51,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     );
   }
   state.supervisor = process.pid;
-  await writeJson(stateFile, state);
+  await writeHomeState(site.home, state);
 
   const rows = new Map<string, number | null>();
   // One write after another: a later list is never overtaken by an earlier one.
@@ -72,7 +66,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const server = await temporalServer(site, state, join(logs, 'temporal.log'), (pid) => note('temporal', pid));
   if (server.started !== null) {
     state.temporal = server.started;
-    await writeJson(stateFile, state);
+    await writeHomeState(site.home, state);
   }
   if (server.started === null && server.pid !== null) note('temporal', server.pid);
 
@@ -111,7 +105,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   };
   if (engine.url === 'embedded') {
     state.enginePort = await usablePort(state.enginePort);
-    await writeJson(stateFile, state);
+    await writeHomeState(site.home, state);
     env['TAPWRIGHT_ENGINE_URL'] = `http://127.0.0.1:${state.enginePort}`;
     const threads = String(engine.threads);
     keep(
@@ -136,7 +130,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     delete state.supervisor;
     if (server.started !== null) delete state.temporal;
     await writing;
-    await writeJson(stateFile, state);
+    await writeHomeState(site.home, state);
   };
   return {
     address: server.address,
@@ -194,18 +188,4 @@ function alive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-async function readJson<T>(path: string, fallback: T): Promise<T> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8')) as T;
-  } catch {
-    return fallback;
-  }
-}
-
-async function writeJson(path: string, value: unknown): Promise<void> {
-  const part = `${path}.part`;
-  await writeFile(part, `${JSON.stringify(value, null, 2)}\n`);
-  await rename(part, path);
 }

@@ -1,4 +1,4 @@
-import type { EpisodeKey, EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
+import type { EpisodeKey, EpisodeResult, EpisodeSpec, Outcome, TaskInstance } from '../domain/index.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import type { EvaluationBatch, TaskRequest } from '../activities/api.ts';
 import { EVALUATION_SEED, evaluationDraw, taskIndex } from './ids.ts';
@@ -12,6 +12,18 @@ export interface BatchPorts {
 }
 
 export const isValid = (result: EpisodeResult): boolean => result.kind === 'finished';
+
+/** Calls of judges behind these attempts: one a step, and one for a claim to have finished. */
+export function judgeCalls(results: readonly EpisodeResult[]): number {
+  let calls = 0;
+  for (const result of results) {
+    if (result.kind === 'masked') calls += result.step ?? 0;
+    else calls += result.steps + (UNJUDGED.includes(result.outcome) ? 0 : 1);
+  }
+  return calls;
+}
+/** Outcomes that no terminal judge is asked about. */
+const UNJUDGED: readonly Outcome[] = ['step_limit', 'unparseable'];
 
 /** The specification of one attempt: pure, from the config and the key alone. */
 export function episodeSpec(

@@ -7,6 +7,7 @@ import { episodeId } from '../domain/episode.ts';
 import { masks } from '../domain/errors.ts';
 import { fatal } from './fatal.ts';
 import { fromFailure } from './failures.ts';
+import { signalledGate, whenOpen } from './pause.ts';
 import { judgeActivities, stepActivities } from './proxies.ts';
 import type { Site } from './types.ts';
 
@@ -40,10 +41,15 @@ function activityPorts(input: EpisodeInput): EpisodePorts {
 
 /** Grain `step`: the episode loop of agent/loop.ts with each port an activity on the device host (design.md, 3). */
 export async function episode(input: EpisodeInput): Promise<EpisodeResult> {
+  const gate = signalledGate();
   return fatal(async () => {
     let step: number | null = null;
     const ports = activityPorts(input);
-    const counted: EpisodePorts = { ...ports, step: (request) => ((step = request.t), ports.step(request)) };
+    const counted: EpisodePorts = {
+      ...ports,
+      open: (spec) => whenOpen(gate, () => ports.open(spec)),
+      step: (request) => whenOpen(gate, () => ((step = request.t), ports.step(request))),
+    };
     try {
       const record = await runEpisode(input.spec, counted);
       return await judgeActivities(input.site, input.host, input.config).recordEpisode(record);

@@ -1,15 +1,18 @@
 import type { EvaluationCell } from '../activities/api.ts';
 import { temporalPorts } from './attempt.ts';
-import { collectEvaluation } from './batch.ts';
+import { collectEvaluation, judgeCalls } from './batch.ts';
 import { fatal } from './fatal.ts';
+import { signalledGate } from './pause.ts';
 import { learnActivities } from './proxies.ts';
 import type { EvaluationInput } from './types.ts';
 
 /** Greedy attempts of one policy on fixed instances of a suite, and their cells in results.json. */
-export async function evaluation(input: EvaluationInput): Promise<EvaluationCell[]> {
+export async function evaluation(input: EvaluationInput): Promise<(EvaluationCell & { judgeCalls: number })[]> {
+  const gate = signalledGate();
   return fatal(async () => {
-    const cells = await collectEvaluation(temporalPorts(input.site, input.config), input);
+    const cells = await collectEvaluation(temporalPorts(input.site, input.config, gate), input);
     const { run, policy, suite } = input;
-    return learnActivities(input.site).recordEvaluation({ run, policy, suite, cells });
+    const rows = await learnActivities(input.site).recordEvaluation({ run, policy, suite, cells });
+    return rows.map((row, i) => ({ ...row, judgeCalls: judgeCalls(cells[i]!.results) }));
   });
 }

@@ -13,11 +13,11 @@ export function evaluationId(run: string, update: number, label: string): string
   return `${run}/eval/u${pad(update)}${label === '' ? '' : `/${label}`}`;
 }
 
-/** `run/u0012/t07/a3`, with `/r1` for the first infrastructure retry. */
-export function episodeWorkflowId(key: EpisodeKey, infraTry: number): string {
+/** `run/u0012/t07/a3`, with `/r1` for the first infrastructure retry; `under` stands in the place of the run. */
+export function episodeWorkflowId(key: EpisodeKey, infraTry: number, under: string = key.run): string {
   const stage = { warmup: 'w', train: 'u', eval: 'e', demo: 'd' }[key.phase];
   const retry = infraTry === 0 ? '' : `/r${infraTry}`;
-  return `${key.run}/${stage}${pad(key.update)}/t${pad(key.draw, 2)}/a${key.attempt}${retry}`;
+  return `${under}/${stage}${pad(key.update)}/t${pad(key.draw, 2)}/a${key.attempt}${retry}`;
 }
 
 /** First index of training draws: far above any evaluation window, which counts from 0 (suites/suite.ts). */

@@ -2,4 +2,5 @@
 export { episode } from './episode.ts';
 export { evaluation } from './evaluation.ts';
 export { policyUpdate } from './policy-update.ts';
+export { scheduledEvaluation } from './scheduled-evaluation.ts';
 export { trainingRun } from './training-run.ts';

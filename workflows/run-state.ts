@@ -1,16 +1,16 @@
-import type { RunConfig } from '../configs/schema.ts';
+import type { RunControl } from './run-control.ts';
 import { progress } from './stages.ts';
 import type { Cursor, RunStatus } from './types.ts';
 
 /** What a run says of itself. Handlers read and drive it in one line each. */
 export class RunState {
-  readonly #config: RunConfig;
+  readonly #control: RunControl;
   readonly #cursor: Cursor;
   #shown: Omit<RunStatus, 'stage' | 'update' | 'of'>;
   #doing: RunStatus['stage'] | null = null;
 
-  constructor(run: string, config: RunConfig, cursor: Cursor, last: RunStatus | null) {
-    this.#config = config;
+  constructor(run: string, control: RunControl, cursor: Cursor, last: RunStatus | null) {
+    this.#control = control;
     this.#cursor = cursor;
     this.#shown = {
       run,
@@ -38,7 +38,7 @@ export class RunState {
   }
 
   status(): RunStatus {
-    const now = progress(this.#cursor, this.#config);
-    return { ...this.#shown, ...now, stage: this.#doing ?? now.stage };
+    const now = progress(this.#cursor, this.#control.config());
+    return { ...this.#shown, ...now, stage: this.#doing ?? now.stage, control: this.#control.view() };
   }
 }

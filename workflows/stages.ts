@@ -93,7 +93,8 @@ export async function advance(
         tell({ lastMetrics: done.metrics });
         return;
       }
-      if (await evaluateOnce(0)) return;
+      // A run that came back or branched off later has another policy by now.
+      if (cursor.updates === 0 && (await evaluateOnce(0))) return;
       cursor.demos = [];
       cursor.stage = config.learn.warmup > 0 ? 'warmup' : 'train';
       return;

@@ -23,7 +23,53 @@ export interface Cursor {
   policy: PolicyRef | null;
   /** Batches in a row that taught nothing. */
   skipped: number;
+  control: ControlState;
 }
+
+/** What a run may use up; null: no bound but the config's. */
+export interface Budget {
+  updates: number | null;
+  /** Wall time at work, pauses left out. */
+  minutes: number | null;
+  judgeCalls: number | null;
+}
+
+/** What was asked of a run while it ran (run-control.ts). */
+export interface ControlState {
+  paused: boolean;
+  budget: Budget;
+  /** null: as the config says. */
+  evaluationEvery: number | null;
+  /** End after this update. */
+  stopAfter: number | null;
+  /** End after the unit of work in hand. */
+  stopping: boolean;
+  judgeCalls: number;
+  /** Milliseconds at work up to the last pause or continue-as-new. */
+  activeMs: number;
+}
+export const startControl = (): ControlState => ({
+  paused: false,
+  budget: { updates: null, minutes: null, judgeCalls: null },
+  evaluationEvery: null,
+  stopAfter: null,
+  stopping: false,
+  judgeCalls: 0,
+  activeMs: 0,
+});
+
+/** What a run says of its control. */
+export interface ControlView {
+  paused: boolean;
+  budget: Budget;
+  used: { updates: number; minutes: number; judgeCalls: number };
+  evaluationEvery: number;
+  /** Updates the run will have done at its end, as things stand. */
+  updates: number;
+  /** Why it ends before its config says; null while it does not. */
+  ends: string | null;
+}
+
 export const startCursor = (): Cursor => ({
   stage: 'start',
   demos: [],
@@ -34,6 +80,7 @@ export const startCursor = (): Cursor => ({
   evaluations: [],
   policy: null,
   skipped: 0,
+  control: startControl(),
 });
 
 export interface TrainingInput {
@@ -65,6 +112,20 @@ export interface EvaluationInput {
   instances: Partial<Record<Split, number>>;
 }
 
+/** What a schedule starts again and again: of which policy is found out each time. */
+export interface ScheduledEvaluationInput {
+  run: string;
+  config: RunConfig;
+  site: Site;
+  suite: string;
+  split: Split;
+  n: number;
+  /** When it is to be started: for those who list schedules, the server keeps a cron expression in parts only. */
+  cron: string;
+  /** Name of the schedule: its cells in results.json bear it. */
+  schedule: string;
+}
+
 export interface RunStatus {
   run: string;
   stage: Cursor['stage'] | 'evaluation';
@@ -79,4 +140,6 @@ export interface RunStatus {
   evaluations: { update: number; cells: Omit<EvaluationCell, 'wins'>[] }[];
   report: string | null;
   digest: string | null;
+  /** Absent in what a version without live control handed on. */
+  control?: ControlView;
 }

@@ -49,7 +49,7 @@ function resultsHtml(cells: readonly ResultCell[]): string {
     return [
       escapeHtml(`${cell.suite} ${cell.split}`),
       escapeHtml(cell.policy),
-      escapeHtml(cell.checkpoint),
+      escapeHtml(`${cell.checkpoint}${cell.schedule === undefined ? '' : ' (scheduled)'}`),
       cell.n === 0 ? '-' : percent(cell.successes / cell.n),
       interval === null ? '-' : `${percent(interval.low)} to ${percent(interval.high)}`,
       interval === null ? '' : range(cell.successes / cell.n, interval, cell.policy === 'sft' ? 6 : 1),
@@ -73,7 +73,8 @@ function range(rate: number, interval: { low: number; high: number }, colour: nu
 }
 
 /** The last RL policy against SFT on the instances that both ran and nothing masked. */
-function comparisons(cells: readonly ResultCell[]): string {
+function comparisons(all: readonly ResultCell[]): string {
+  const cells = all.filter(({ schedule }) => schedule === undefined);
   const rows = cells
     .filter(({ policy }) => policy === 'sft')
     .flatMap((sft) => {

@@ -10,13 +10,14 @@ import type { LeaseTable } from '../devices/leases.ts';
 import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
 import { episodeId } from '../domain/episode.ts';
 import type { DenseVerdict, Episode, EpisodeResult, EpisodeSpec } from '../domain/index.ts';
-import type { EpisodePorts } from '../agent/ports.ts';
 import { createRuleJudge, judgeFault } from '../judges/rule.ts';
 import { hashSeed } from '../rl/random.ts';
 import { openRun } from '../store/index.ts';
 import { taskIndex } from '../workflows/ids.ts';
 import type { DeviceActivities } from './api.ts';
+import { untilDeadline } from './deadline.ts';
 import { createDirectPorts } from './episode-ports.ts';
+import type { DirectPorts } from './episode-ports.ts';
 import { asActivity, cancellation } from './heartbeat.ts';
 import { remember } from './remember.ts';
 import { createRooms } from './rooms.ts';
@@ -50,7 +51,7 @@ export async function createDeviceActivities(
 
   /** The host's devices are shared by all runs; how many there are is said by the first of them. */
   let leases: LeaseTable | null = null;
-  const ports = remember(async (where: string): Promise<EpisodePorts> => {
+  const ports = remember(async (where: string): Promise<DirectPorts> => {
     const [run, suite] = JSON.parse(where) as [string, string];
     const { config, planner } = await agent(run);
     const { blobs } = await folder(run);
@@ -66,7 +67,7 @@ export async function createDeviceActivities(
       judgeFault,
     });
   });
-  const portsOf = (spec: EpisodeSpec): Promise<EpisodePorts> => ports(JSON.stringify([spec.key.run, spec.task.suite]));
+  const portsOf = (spec: EpisodeSpec): Promise<DirectPorts> => ports(JSON.stringify([spec.key.run, spec.task.suite]));
 
   const record = async (episode: Episode): Promise<EpisodeResult> => {
     const { ref } = await (await folder(episode.key.run)).episodes.put(episode);
@@ -129,8 +130,11 @@ export async function createDeviceActivities(
       let step: number | null = null;
       try {
         const direct = await portsOf(spec);
-        const counted: EpisodePorts = { ...direct, step: (request) => ((step = request.t), direct.step(request)) };
-        return await record(await withDeadline(runEpisode(spec, counted), spec.deadlineMs));
+        const episode = await untilDeadline(spec.deadlineMs, cancellation(), (signal) => {
+          const ports = direct.until(signal);
+          return runEpisode(spec, { ...ports, step: (request) => ((step = request.t), ports.step(request)) });
+        });
+        return await record(episode);
       } catch (error) {
         if (cancellation()?.aborted === true) throw error;
         const failure = asTapwrightError(error);
@@ -140,8 +144,8 @@ export async function createDeviceActivities(
       }
     }),
 
-    openEpisode: asActivity(async (spec) => (await portsOf(spec)).open(spec)),
-    stepEpisode: asActivity(async (request) => (await portsOf(request.spec)).step(request)),
+    openEpisode: asActivity(async (spec) => (await portsOf(spec)).until(cancellation()).open(spec)),
+    stepEpisode: asActivity(async (request) => (await portsOf(request.spec)).until(cancellation()).step(request)),
     judgeStep: asActivity(async (spec, evidence, memory) => (await portsOf(spec)).judgeStep(spec, evidence, memory)),
     judgeOutcome: asActivity(async (spec, evidence) => (await portsOf(spec)).judgeOutcome(spec, evidence)),
     closeEpisode: asActivity(async (spec, lease) => (await portsOf(spec)).close(spec, lease)),
@@ -154,25 +158,4 @@ export async function createDeviceActivities(
       await rooms.close();
     },
   };
-}
-
-/** The work, or `deadline` after so many milliseconds; a cancelled activity ends at once. */
-async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
-  const signal = cancellation();
-  let timer: NodeJS.Timeout | undefined;
-  let onAbort = (): void => {};
-  const end = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new TapwrightError('deadline', `the attempt was not done after ${deadlineMs} ms`));
-    }, deadlineMs);
-    onAbort = () => reject(signal?.reason as Error);
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, end]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
-  }
 }

@@ -55,6 +55,10 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
   const batch: BatchPorts = {
     tasks: (request) => device.activities.tasks(request),
     attempt: (spec) => patient(() => device.activities.runEpisode(spec)),
+    timer: (ms, ring) => {
+      const timer = setTimeout(ring, ms);
+      return () => clearTimeout(timer);
+    },
   };
   const site = { prefix: 'bare', hosts: ['here'] };
   const ports: StagePorts = {

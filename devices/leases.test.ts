@@ -95,6 +95,21 @@ describe('the queue', () => {
     expect(leases.status().waiting).toBe(0);
   });
 
+  it('is left by who is cut short, and the device goes to the next', async () => {
+    const leases = table();
+    const a = await leases.acquire('a');
+    const gone = new AbortController();
+    const b = leases.acquire('b', gone.signal);
+    const c = ask(leases, 'c');
+    gone.abort(new Error('too late'));
+    await expect(b).rejects.toThrow('too late');
+    await expect(leases.acquire('d', gone.signal)).rejects.toThrow('too late');
+    leases.release(a);
+    await pass(0);
+    expect(c.lease?.holder).toBe('c');
+    expect(leases.status().waiting).toBe(0);
+  });
+
   it('spreads work: the device used least comes first', async () => {
     const leases = table({ devices: 3 });
     const used = new Set<string>();

@@ -15,8 +15,8 @@ export interface LeaseTableOptions {
 }
 
 export interface LeaseTable {
-  /** A free device, or a place in the queue. Fails with `lease_lost` when the queue is full. */
-  acquire(holder: string): Promise<Lease>;
+  /** A free device, or a place in the queue until the signal aborts. Fails with `lease_lost` when the queue is full. */
+  acquire(holder: string, signal?: AbortSignal | null): Promise<Lease>;
   /** Extends the lease; `lease_lost` when the token is no longer the device's. */
   renew(lease: Lease): void;
   /** Throws `lease_lost` for a command with an old token. */
@@ -104,13 +104,26 @@ export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
   };
 
   return {
-    acquire(holder) {
+    acquire(holder, signal = null) {
+      if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
       if (waiting.length >= maxWaiting)
         return Promise.reject(
           new TapwrightError('lease_lost', `${maxWaiting} attempts wait for ${devices.length} devices; add devices.`),
         );
-      return new Promise((grant) => {
-        waiting.push({ holder, grant });
+      return new Promise((resolve, reject) => {
+        const leave = (): void => {
+          waiting.splice(waiting.indexOf(place), 1);
+          reject(signal?.reason as Error);
+        };
+        const place = {
+          holder,
+          grant: (lease: Lease): void => {
+            signal?.removeEventListener('abort', leave);
+            resolve(lease);
+          },
+        };
+        signal?.addEventListener('abort', leave, { once: true });
+        waiting.push(place);
         serve();
       });
     },

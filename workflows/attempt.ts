@@ -1,4 +1,4 @@
-import { executeChild, sleep } from '@temporalio/workflow';
+import { CancellationScope, ParentClosePolicy, executeChild, sleep } from '@temporalio/workflow';
 import { masks } from '../domain/errors.ts';
 import type { EpisodeResult, EpisodeSpec } from '../domain/index.ts';
 import { episodeId } from '../domain/episode.ts';
@@ -19,26 +19,39 @@ export function temporalPorts(site: Site, config: RunConfig): BatchPorts {
   const hostOf = (spec: EpisodeSpec): string => site.hosts[(spec.key.draw + spec.infraTry) % site.hosts.length]!;
   return {
     tasks: (request) => hostActivities(site, site.hosts[0]!).tasks(request),
-    attempt: async (spec) => {
-      const host = hostOf(spec);
-      for (let outage = 0; ; outage++) {
-        try {
-          if (config.rollout.grain === 'episode') return await episodeActivities(site, host, config).runEpisode(spec);
-          const result = await executeChild<typeof episode>('episode', {
-            workflowId: episodeWorkflowId(spec.key, spec.infraTry),
-            args: [{ spec, config, site, host }],
-            workflowRunTimeout: 2 * config.rollout.deadlineMs + 600_000,
-          });
-          // A whole attempt waits for an engine by its activity's retries; one of many steps starts again here.
-          const away = result.kind === 'masked' && result.failure === 'engine_unavailable';
-          if (!away || outage >= ENGINE_OUTAGE_TRIES) return result;
-          await sleep(ENGINE_OUTAGE_WAIT);
-        } catch (error) {
-          return maskedOrThrow(spec, error);
-        }
-      }
+    attempt: (spec, late) => {
+      // Cancelling ends the activity or the child, which gives the device back.
+      const scope = new CancellationScope();
+      void late.then(() => scope.cancel());
+      return scope.run(() => attemptOn(site, config, hostOf(spec), spec));
+    },
+    timer: (ms, ring) => {
+      const scope = new CancellationScope();
+      scope.run(() => sleep(ms)).then(ring, () => {});
+      return () => scope.cancel();
     },
   };
+}
+
+async function attemptOn(site: Site, config: RunConfig, host: string, spec: EpisodeSpec): Promise<EpisodeResult> {
+  for (let outage = 0; ; outage++) {
+    try {
+      if (config.rollout.grain === 'episode') return await episodeActivities(site, host, config).runEpisode(spec);
+      const result = await executeChild<typeof episode>('episode', {
+        workflowId: episodeWorkflowId(spec.key, spec.infraTry),
+        args: [{ spec, config, site, host }],
+        // A batch may end before one that was given up has closed its device.
+        parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+        workflowRunTimeout: 2 * config.rollout.deadlineMs + 600_000,
+      });
+      // A whole attempt waits for an engine by its activity's retries; one of many steps starts again here.
+      const away = result.kind === 'masked' && result.failure === 'engine_unavailable';
+      if (!away || outage >= ENGINE_OUTAGE_TRIES) return result;
+      await sleep(ENGINE_OUTAGE_WAIT);
+    } catch (error) {
+      return maskedOrThrow(spec, error);
+    }
+  }
 }
 
 /** A failure of an attempt as a value; a failure of ours goes on and stops the run (design.md, 5). */

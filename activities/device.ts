@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { demonstrate } from '../agent/demonstrate.ts';
 import type { DemonstrationRow } from '../agent/demonstrate.ts';
 import { createGrounderRouter } from '../agent/grounder.ts';
@@ -5,7 +6,7 @@ import { runEpisode } from '../agent/loop.ts';
 import { createPlanner } from '../agent/planner.ts';
 import { createTokenizer } from '../agent/tokenizer.ts';
 import { createRuleUser } from '../agent/user.ts';
-import { createLeaseTable } from '../devices/leases.ts';
+import { openLeaseTable } from '../devices/leases.ts';
 import type { LeaseTable } from '../devices/leases.ts';
 import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
 import { episodeId } from '../domain/episode.ts';
@@ -27,6 +28,8 @@ export interface DeviceOptions {
   home: string;
   /** URL of the engine; null: the one of each run's config. */
   engineUrl: string | null;
+  /** Name of this device host: its leases are kept under it. */
+  host?: string;
 }
 
 /** Activities of a device host. */
@@ -50,15 +53,20 @@ export async function createDeviceActivities(
   });
 
   /** The host's devices are shared by all runs; how many there are is said by the first of them. */
-  let leases: LeaseTable | null = null;
+  const leaseFile = join(options.home, 'devices', `${(options.host ?? 'local').replace(/[^\w.-]/g, '_')}.journal`);
+  let table: Promise<LeaseTable> | null = null;
+  const opened: DirectPorts[] = [];
   const ports = remember(async (where: string): Promise<DirectPorts> => {
     const [run, suite] = JSON.parse(where) as [string, string];
     const { config, planner } = await agent(run);
     const { blobs } = await folder(run);
-    leases ??= createLeaseTable({ devices: config.devices.count, ttlMs: config.devices.leaseTtlMs });
-    return createDirectPorts({
+    const { count: devices, leaseTtlMs: ttlMs } = config.devices;
+    table ??= openLeaseTable(leaseFile, { devices, ttlMs });
+    // The next one may find the file free.
+    table.catch(() => (table = null));
+    const made = createDirectPorts({
       backend: await rooms.backend(await rooms.suite(suite, config)),
-      leases,
+      leases: await table,
       planner,
       grounder,
       user,
@@ -66,6 +74,8 @@ export async function createDeviceActivities(
       pixels: (png) => blobs.put(png),
       judgeFault,
     });
+    opened.push(made);
+    return made;
   });
   const portsOf = (spec: EpisodeSpec): Promise<DirectPorts> => ports(JSON.stringify([spec.key.run, spec.task.suite]));
 
@@ -154,6 +164,8 @@ export async function createDeviceActivities(
   return {
     activities,
     close: async () => {
+      await Promise.all(opened.map((ports) => ports.drain()));
+      if (table !== null) (await table).close();
       await Promise.all(engines.map((engine) => engine.close()));
       await rooms.close();
     },

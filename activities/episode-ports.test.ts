@@ -303,6 +303,16 @@ describe('leases', () => {
     });
   });
 
+  it('performs no step twice under one lease, whoever asks again', async () => {
+    const { ports, counts, leases } = world();
+    const first = await request(ports);
+    await ports.step(first);
+    expect(counts.performed).toBe(1);
+    await expect(ports.step(first)).rejects.toMatchObject({ code: 'worker_lost' });
+    expect(counts.performed).toBe(1);
+    expect(leases.steps.doubtful()).toEqual([]);
+  });
+
   it('is given back only when the device is let go of', async () => {
     const seen: number[] = [];
     const made: ReturnType<typeof world> = world({

@@ -146,7 +146,10 @@ export function createDirectPorts(options: DirectPortsOptions): DirectPorts {
     const { spec, lease, t, screen, truth, history } = request;
     const { task } = spec;
     const held = sessionOf(lease);
+    leases.steps.check(lease, t);
     const { handle } = held;
+    // Sampling may outlast the lease: it is renewed as long as the step goes on, which the deadline bounds.
+    const renewal = setInterval(() => renewIfHeld(lease), lease.ttlMs / 3);
     try {
       const { sample, plan } = await cutShort(signal, planner.plan(spec, t, task, screen, history));
       const unmoved = { after: screen, truthAfter: truth };
@@ -162,7 +165,12 @@ export function createDirectPorts(options: DirectPortsOptions): DirectPorts {
       if (grounding.kind !== 'action') return { ...base, grounding, receipt: null, answer: null, ...unmoved };
       // Sampling can take long: the lease must still be ours at the moment the device is touched.
       leases.renew(lease);
-      const receipt = await ask(held, grounding.action.kind, handle.perform(grounding.action), signal);
+      const { action } = grounding;
+      leases.steps.plan(lease, t, action);
+      await leases.steps.issue(lease, t);
+      signal?.throwIfAborted();
+      const receipt = await ask(held, action.kind, handle.perform(action), signal);
+      leases.steps.done(lease, t);
       const after = await ask(held, 'observe', handle.observe(), signal);
       const truthAfter = await ask(held, 'truth', handle.truth(), signal);
       return { ...base, grounding, receipt, answer: null, after, truthAfter };
@@ -170,6 +178,16 @@ export function createDirectPorts(options: DirectPortsOptions): DirectPorts {
       // A device that failed has this held against it: so many times and it is put aside.
       held.failed ||= blames(error, signal, false);
       throw error;
+    } finally {
+      clearInterval(renewal);
+    }
+  };
+
+  const renewIfHeld = (lease: Lease): void => {
+    try {
+      leases.renew(lease);
+    } catch {
+      // Lost: the step hears of it before it touches the device.
     }
   };
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { demonstrate } from '../agent/demonstrate.ts';
 import type { DemonstrationRow } from '../agent/demonstrate.ts';
 import { createGrounderRouter } from '../agent/grounder.ts';
@@ -6,18 +7,19 @@ import { createPlanner } from '../agent/planner.ts';
 import { createTokenizer } from '../agent/tokenizer.ts';
 import { createRuleUser } from '../agent/user.ts';
 import { hasCritic } from '../configs/schema.ts';
-import { createLeaseTable } from '../devices/leases.ts';
+import { openLeaseTable } from '../devices/leases.ts';
 import type { LeaseTable } from '../devices/leases.ts';
 import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
 import { episodeId } from '../domain/episode.ts';
 import type { DenseVerdict, Episode, EpisodeResult, EpisodeSpec } from '../domain/index.ts';
-import type { EpisodePorts } from '../agent/ports.ts';
 import { createRuleJudge, judgeFault } from '../judges/rule.ts';
 import { hashSeed } from '../rl/random.ts';
 import { openRun } from '../store/index.ts';
 import { taskIndex } from '../workflows/ids.ts';
 import type { DeviceActivities } from './api.ts';
+import { untilDeadline } from './deadline.ts';
 import { createDirectPorts } from './episode-ports.ts';
+import type { DirectPorts } from './episode-ports.ts';
 import { asActivity, cancellation } from './heartbeat.ts';
 import { remember } from './remember.ts';
 import { createRooms } from './rooms.ts';
@@ -27,6 +29,8 @@ export interface DeviceOptions {
   home: string;
   /** URL of the engine; null: the one of each run's config. */
   engineUrl: string | null;
+  /** Name of this device host: its leases are kept under it. */
+  host?: string;
 }
 
 /** Activities of a device host. */
@@ -51,15 +55,20 @@ export async function createDeviceActivities(
   });
 
   /** The host's devices are shared by all runs; how many there are is said by the first of them. */
-  let leases: LeaseTable | null = null;
-  const ports = remember(async (where: string): Promise<EpisodePorts> => {
+  const leaseFile = join(options.home, 'devices', `${(options.host ?? 'local').replace(/[^\w.-]/g, '_')}.journal`);
+  let table: Promise<LeaseTable> | null = null;
+  const opened: DirectPorts[] = [];
+  const ports = remember(async (where: string): Promise<DirectPorts> => {
     const [run, suite] = JSON.parse(where) as [string, string];
     const { config, planner } = await agent(run);
     const { blobs } = await folder(run);
-    leases ??= createLeaseTable({ devices: config.devices.count, ttlMs: config.devices.leaseTtlMs });
-    return createDirectPorts({
+    const { count: devices, leaseTtlMs: ttlMs } = config.devices;
+    table ??= openLeaseTable(leaseFile, { devices, ttlMs });
+    // The next one may find the file free.
+    table.catch(() => (table = null));
+    const made = createDirectPorts({
       backend: await rooms.backend(await rooms.suite(suite, config)),
-      leases,
+      leases: await table,
       planner,
       grounder,
       user,
@@ -67,8 +76,10 @@ export async function createDeviceActivities(
       pixels: (png) => blobs.put(png),
       judgeFault,
     });
+    opened.push(made);
+    return made;
   });
-  const portsOf = (spec: EpisodeSpec): Promise<EpisodePorts> => ports(JSON.stringify([spec.key.run, spec.task.suite]));
+  const portsOf = (spec: EpisodeSpec): Promise<DirectPorts> => ports(JSON.stringify([spec.key.run, spec.task.suite]));
 
   const record = async (episode: Episode): Promise<EpisodeResult> => {
     const { ref } = await (await folder(episode.key.run)).episodes.put(episode);
@@ -131,8 +142,11 @@ export async function createDeviceActivities(
       let step: number | null = null;
       try {
         const direct = await portsOf(spec);
-        const counted: EpisodePorts = { ...direct, step: (request) => ((step = request.t), direct.step(request)) };
-        return await record(await withDeadline(runEpisode(spec, counted), spec.deadlineMs));
+        const episode = await untilDeadline(spec.deadlineMs, cancellation(), (signal) => {
+          const ports = direct.until(signal);
+          return runEpisode(spec, { ...ports, step: (request) => ((step = request.t), ports.step(request)) });
+        });
+        return await record(episode);
       } catch (error) {
         if (cancellation()?.aborted === true) throw error;
         const failure = asTapwrightError(error);
@@ -142,8 +156,8 @@ export async function createDeviceActivities(
       }
     }),
 
-    openEpisode: asActivity(async (spec) => (await portsOf(spec)).open(spec)),
-    stepEpisode: asActivity(async (request) => (await portsOf(request.spec)).step(request)),
+    openEpisode: asActivity(async (spec) => (await portsOf(spec)).until(cancellation()).open(spec)),
+    stepEpisode: asActivity(async (request) => (await portsOf(request.spec)).until(cancellation()).step(request)),
     judgeStep: asActivity(async (spec, evidence, memory) => (await portsOf(spec)).judgeStep(spec, evidence, memory)),
     judgeOutcome: asActivity(async (spec, evidence) => (await portsOf(spec)).judgeOutcome(spec, evidence)),
     closeEpisode: asActivity(async (spec, lease) => (await portsOf(spec)).close(spec, lease)),
@@ -152,29 +166,10 @@ export async function createDeviceActivities(
   return {
     activities,
     close: async () => {
+      await Promise.all(opened.map((ports) => ports.drain()));
+      if (table !== null) (await table).close();
       await Promise.all(engines.map((engine) => engine.close()));
       await rooms.close();
     },
   };
-}
-
-/** The work, or `deadline` after so many milliseconds; a cancelled activity ends at once. */
-async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
-  const signal = cancellation();
-  let timer: NodeJS.Timeout | undefined;
-  let onAbort = (): void => {};
-  const end = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new TapwrightError('deadline', `the attempt was not done after ${deadlineMs} ms`));
-    }, deadlineMs);
-    onAbort = () => reject(signal?.reason as Error);
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, end]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
-  }
 }

@@ -46,6 +46,8 @@ const specOf = (task: TaskInstance, more: Partial<EpisodeSpec> = {}): EpisodeSpe
 interface WorldOptions {
   /** Before each sample. */
   meanwhile?: () => void;
+  /** Each sample waits for this. */
+  thinking?: Promise<void>;
   /** Changes handles as they are opened. */
   handles?: (handle: DeviceHandle) => DeviceHandle;
   open?: DeviceBackend['open'];
@@ -56,6 +58,7 @@ interface WorldOptions {
 /** Simulated phones whose policy is the expert of the device in use: it writes what the expert would do. */
 function world({
   meanwhile,
+  thinking = Promise.resolve(),
   handles = (handle) => handle,
   open,
   devices = 1,
@@ -81,6 +84,7 @@ function world({
   const engine: SamplerPort = {
     async sample() {
       meanwhile?.();
+      await thinking;
       const move = await current!.expert();
       text = formatPlan(move!);
       return { tokens: [], logprobs: [], hidden: null };
@@ -190,6 +194,67 @@ describe('faults end in their class, and the device comes back', () => {
   });
 });
 
+describe('an attempt that is cut short', () => {
+  const never = (): Promise<never> => new Promise(() => undefined);
+  const late = new TapwrightError('deadline', 'too late');
+  /** A world, and the attempt in it, which ends when `stop` aborts. */
+  const cut = (options: (stop: AbortController) => WorldOptions) => {
+    const stop = new AbortController();
+    const made = world(options(stop));
+    return { ...made, stop, attempt: () => runEpisode(specOf(easy), made.ports.until(stop.signal)) };
+  };
+
+  it.each(['rollback', 'observe', 'truth', 'perform'] as const)(
+    'by its deadline in %s: the device is given back, and it counts against the device',
+    async (call) => {
+      const { attempt, counts, leases } = cut((stop) => ({
+        handles: (handle) => ({ ...handle, [call]: () => (stop.abort(late), never()) }),
+      }));
+      await expect(attempt()).rejects.toMatchObject({ code: 'deadline' });
+      expect(counts).toMatchObject({ opened: 1, closed: 1 });
+      expect(leases.status()).toMatchObject({ leased: 0, quarantined: 1 });
+    },
+  );
+
+  it('while the policy is asked: the device is given back in good standing and touched no more', async () => {
+    let answer = (): void => undefined;
+    const thinking = new Promise<void>((resolve) => (answer = resolve));
+    const { attempt, counts, leases } = cut((stop) => ({ meanwhile: () => stop.abort(late), thinking }));
+    await expect(attempt()).rejects.toMatchObject({ code: 'deadline' });
+    expect(leases.status()).toMatchObject({ free: 1, quarantined: 0 });
+    answer();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(counts).toEqual({ opened: 1, closed: 1, performed: 0 });
+  });
+
+  it('while it waits for a device: it leaves the queue', async () => {
+    const { attempt, leases, stop } = cut(() => ({}));
+    const lease = await leases.acquire('other');
+    const waiting = attempt();
+    stop.abort(late);
+    await expect(waiting).rejects.toMatchObject({ code: 'deadline' });
+    expect(leases.status().waiting).toBe(0);
+    leases.release(lease);
+    expect(leases.status()).toMatchObject({ free: 1 });
+  });
+
+  it('by who called it: with the reason given, nothing held against the device', async () => {
+    const { attempt, leases } = cut((stop) => ({
+      handles: (handle) => ({ ...handle, perform: () => (stop.abort(new Error('stop')), never()) }),
+    }));
+    await expect(attempt()).rejects.toThrow('stop');
+    expect(leases.status()).toMatchObject({ free: 1, quarantined: 0 });
+  });
+
+  it('by a host that stops: all devices are let go of', async () => {
+    const { ports, counts, leases } = world({ devices: 2 });
+    for (const draw of [1, 2]) await ports.open(specOf(easy, { key: { ...specOf(easy).key, draw } }));
+    await ports.drain();
+    expect(counts).toMatchObject({ opened: 2, closed: 2 });
+    expect(leases.status()).toMatchObject({ free: 2, leased: 0 });
+  });
+});
+
 describe('leases', () => {
   const request = async (ports: ReturnType<typeof world>['ports'], spec = specOf(easy)) => {
     const { lease, screen, truth } = await ports.open(spec);
@@ -236,6 +301,16 @@ describe('leases', () => {
     ).rejects.toMatchObject({
       code: 'lease_lost',
     });
+  });
+
+  it('performs no step twice under one lease, whoever asks again', async () => {
+    const { ports, counts, leases } = world();
+    const first = await request(ports);
+    await ports.step(first);
+    expect(counts.performed).toBe(1);
+    await expect(ports.step(first)).rejects.toMatchObject({ code: 'worker_lost' });
+    expect(counts.performed).toBe(1);
+    expect(leases.steps.doubtful()).toEqual([]);
   });
 
   it('is given back only when the device is let go of', async () => {

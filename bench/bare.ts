@@ -8,6 +8,7 @@ import type { Metrics } from '../activities/api.ts';
 import { openRunFolder } from '../cli/run-folder.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { asTapwrightError } from '../domain/errors.ts';
+import type { EpisodeResult, EpisodeSpec } from '../domain/index.ts';
 import { keepChild } from '../workers/child.ts';
 import { engineArgs, usablePort } from '../workers/engine-process.ts';
 import { collectBatch, collectEvaluation } from '../workflows/batch.ts';
@@ -21,6 +22,8 @@ export interface BareOptions {
   home: string;
   /** Hears of every batch: its stage, its number and its metrics. */
   onMetrics(stage: string, update: number, metrics: Metrics): void;
+  /** Hears of every try of an attempt. */
+  onAttempt?(spec: EpisodeSpec, result: EpisodeResult): void;
   onEvaluation?(update: number, cells: { split: string; n: number; success: number }[]): void;
 }
 
@@ -54,7 +57,15 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
   const learn = await createLearnActivities({ home, engineUrl });
   const batch: BatchPorts = {
     tasks: (request) => device.activities.tasks(request),
-    attempt: (spec) => patient(() => device.activities.runEpisode(spec)),
+    attempt: async (spec) => {
+      const result = await patient(() => device.activities.runEpisode(spec));
+      options.onAttempt?.(spec, result);
+      return result;
+    },
+    timer: (ms, ring) => {
+      const timer = setTimeout(ring, ms);
+      return () => clearTimeout(timer);
+    },
   };
   const site = { prefix: 'bare', hosts: ['here'] };
   const ports: StagePorts = {

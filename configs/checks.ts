@@ -44,5 +44,10 @@ export function crossFieldProblems(
     'rollout.judgeTimeoutMs',
     `expected at most rollout.deadlineMs (${rollout.deadlineMs}): a judge cannot have longer than its episode`,
   );
+  check(
+    rollout.stragglerMs > rollout.deadlineMs,
+    'rollout.stragglerMs',
+    `expected more than rollout.deadlineMs (${rollout.deadlineMs}): an attempt may take so long by itself`,
+  );
   return problems;
 }

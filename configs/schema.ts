@@ -125,6 +125,10 @@ export const runConfigSchema = z.strictObject({
     infraRetries: whole.default(2),
     deadlineMs: count.default(120_000),
     judgeTimeoutMs: count.default(60_000),
+    stragglerMs: count
+      .max(3_600_000)
+      .default(300_000)
+      .describe('with half of a batch in, the rest is masked when no attempt ends for this long'),
   }),
   evaluation: section({
     every: whole.default(0).describe('also evaluate every so many updates; 0 = only at the end'),

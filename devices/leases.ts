@@ -1,4 +1,6 @@
 import { TapwrightError, type Lease } from '../domain/index.ts';
+import { openJournal, type Journal, type JournalOptions } from './journal.ts';
+import { createLedgerRows, type StepEntry, type StepLedger } from './step-ledger.ts';
 
 export interface LeaseTableOptions {
   /** How many devices the host has. */
@@ -12,11 +14,16 @@ export interface LeaseTableOptions {
   failuresToQuarantine?: number;
   failureWindowMs?: number;
   quarantineMs?: number;
+  /** Where the table is kept; null: in this process only. */
+  journal?: Journal<TableEntry> | null;
 }
 
+/** One line of the table's file: the whole row of a device, or a step of its present lease. The last one counts. */
+export type TableEntry = ({ kind: 'device' } & Device) | StepEntry;
+
 export interface LeaseTable {
-  /** A free device, or a place in the queue. Fails with `lease_lost` when the queue is full. */
-  acquire(holder: string): Promise<Lease>;
+  /** A free device, or a place in the queue until the signal aborts. Fails with `lease_lost` when the queue is full. */
+  acquire(holder: string, signal?: AbortSignal | null): Promise<Lease>;
   /** Extends the lease; `lease_lost` when the token is no longer the device's. */
   renew(lease: Lease): void;
   /** Throws `lease_lost` for a command with an old token. */
@@ -25,6 +32,10 @@ export interface LeaseTable {
   release(lease: Lease, failed?: boolean): void;
   /** Frees what has expired; called by acquire too. Returns the freed leases. */
   reap(): Lease[];
+  /** What was done under the present leases. */
+  steps: StepLedger;
+  /** Gives back every lease and the file: the host stops. Who waits for a device is told. */
+  close(): void;
   status(): { free: number; leased: number; quarantined: number; waiting: number };
 }
 
@@ -39,21 +50,73 @@ interface Device {
   quarantinedUntil: number;
 }
 
+/** Lines after which the file is written anew with the present rows only. */
+const REWRITE_AFTER = 50_000;
+
+/**
+ * The lease table of a device host, kept in a file under the home: fencing tokens, quarantine and the step ledger outlive
+ * the host. An append-only journal, because SQLite has no binding that installs without compiling for minutes.
+ * One process at a time; the next one waits for an owner that is draining, then finds all devices free: the handles of a
+ * process that is gone are gone with it, and its tokens are refused.
+ */
+export async function openLeaseTable(
+  file: string,
+  options: Omit<LeaseTableOptions, 'journal'>,
+  journalOptions: JournalOptions = {},
+): Promise<LeaseTable> {
+  const journal = await openJournal<TableEntry>(file, journalOptions);
+  return createLeaseTable({ ...options, journal });
+}
+
 /** Leases with fencing tokens (devices.md): a device has one holder at a time, and an old token is refused. */
 export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
+  const { journal = null } = options;
   const { ttlMs, now = Date.now, maxWaiting = 10_000 } = options;
   const { failuresToQuarantine = 3, failureWindowMs = 60_000, quarantineMs = 30_000 } = options;
-  const devices: Device[] = Array.from({ length: options.devices }, (_, i) => ({
-    name: `device-${i}`,
+  const fresh = (name: string): Device => ({
+    name,
     token: 0,
     holder: null,
     expires: 0,
     failures: [],
     onTrial: false,
     quarantinedUntil: 0,
-  }));
-  const waiting: { holder: string; grant: (lease: Lease) => void }[] = [];
+  });
+  const known = new Map<string, Device>();
+  let lines = 0;
+  const write = (entry: TableEntry): void => {
+    if (journal === null) return;
+    journal.append(entry);
+    lines += 1;
+    if (lines < REWRITE_AFTER) return;
+    lines = 0;
+    journal.rewrite([...rows(), ...steps.rows()]);
+  };
+  const steps = createLedgerRows(write, () => journal?.sync() ?? Promise.resolve());
+  const rows = (): TableEntry[] => [...known.values()].map((device) => ({ kind: 'device', ...device }));
+  const save = (device: Device): void => write({ kind: 'device', ...device });
+
+  for (const entry of journal?.entries ?? []) {
+    if (entry.kind === 'step') {
+      steps.restore(entry);
+    } else {
+      const { kind: _kind, ...device } = entry;
+      known.set(device.name, device);
+    }
+  }
+  // Whoever held a lease lost its device's handle with the process that had it.
+  for (const device of known.values()) device.holder = null;
+  const devices = Array.from({ length: options.devices }, (_, i) => {
+    const name = `device-${i}`;
+    const device = known.get(name) ?? fresh(name);
+    known.set(name, device);
+    return device;
+  });
+  journal?.rewrite([...rows(), ...steps.rows()]);
+
+  const waiting: { holder: string; grant: (lease: Lease) => void; refuse: (error: Error) => void }[] = [];
   let wake: NodeJS.Timeout | undefined;
+  let closed = false;
 
   const find = (lease: Lease): Device | undefined => devices.find((d) => d.name === lease.device);
   const current = (lease: Lease): Device => {
@@ -70,6 +133,7 @@ export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
     device.token++;
     device.holder = holder;
     device.expires = now() + ttlMs;
+    save(device);
     return { device: device.name, holder, token: device.token, ttlMs };
   };
   const free = (): Device | undefined => {
@@ -83,6 +147,7 @@ export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
     return expired.map((d) => {
       const lease = { device: d.name, holder: d.holder!, token: d.token, ttlMs };
       d.holder = null;
+      save(d);
       return lease;
     });
   };
@@ -103,22 +168,46 @@ export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
     wake.unref();
   };
 
+  const stopping = (): TapwrightError =>
+    new TapwrightError('lease_lost', 'The device host stops; the attempt starts again when it is back.');
+  // Expired leases are freed though nobody asks.
+  const reaper = setInterval(serve, ttlMs);
+  reaper.unref();
+
   return {
-    acquire(holder) {
+    acquire(holder, signal = null) {
+      if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
+      if (closed) return Promise.reject(stopping());
       if (waiting.length >= maxWaiting)
         return Promise.reject(
           new TapwrightError('lease_lost', `${maxWaiting} attempts wait for ${devices.length} devices; add devices.`),
         );
-      return new Promise((grant) => {
-        waiting.push({ holder, grant });
+      return new Promise((resolve, reject) => {
+        const leave = (): void => {
+          waiting.splice(waiting.indexOf(place), 1);
+          reject(signal?.reason as Error);
+        };
+        const place = {
+          holder,
+          grant: (lease: Lease): void => {
+            signal?.removeEventListener('abort', leave);
+            resolve(lease);
+          },
+          refuse: reject,
+        };
+        signal?.addEventListener('abort', leave, { once: true });
+        waiting.push(place);
         serve();
       });
     },
     renew(lease) {
-      current(lease).expires = now() + ttlMs;
+      const device = current(lease);
+      device.expires = now() + ttlMs;
+      save(device);
     },
     check: (lease) => void current(lease),
     release(lease, failed = false) {
+      if (closed) return;
       const device = find(lease);
       if (!device || device.token !== lease.token || device.holder === null) return;
       device.holder = null;
@@ -129,9 +218,23 @@ export function createLeaseTable(options: LeaseTableOptions): LeaseTable {
       const aside = failed && (device.onTrial || device.failures.length >= failuresToQuarantine);
       if (aside) device.quarantinedUntil = time + quarantineMs;
       device.onTrial = failed && (device.onTrial || aside);
+      save(device);
       serve();
     },
     reap,
+    steps: steps.ledger,
+    close() {
+      if (closed) return;
+      closed = true;
+      clearTimeout(wake);
+      clearInterval(reaper);
+      for (const place of waiting.splice(0)) place.refuse(stopping());
+      for (const device of devices.filter((d) => d.holder !== null)) {
+        device.holder = null;
+        save(device);
+      }
+      journal?.close();
+    },
     status() {
       const time = now();
       const leased = devices.filter((d) => d.holder !== null).length;

@@ -229,8 +229,10 @@ describe('injected judge failures', () => {
   const failures = (of: EpisodeSpec): string[] =>
     Array.from({ length: 30 }, (_, t) => judgeFault(of, t)).flatMap((error) => (error ? [error.code] : []));
 
-  it('come once an attempt, early, with their class and at their rate', () => {
+  it('come once an attempt, at its first step, with their class and at their rate', () => {
     expect(failures(spec(0, {}))).toEqual([]);
+    // An attempt of one step meets them as often as a long one.
+    expect(judgeFault(spec(0, { judge_down: 1 }), 0)?.code).toBe('judge_unavailable');
     for (let attempt = 0; attempt < 20; attempt++) {
       expect(failures(spec(attempt, { judge_down: 1 }))).toEqual(['judge_unavailable']);
       expect(failures(spec(attempt, { judge_garbage: 1 }))).toEqual(['judge_unparseable']);

@@ -104,12 +104,15 @@ export function createRuleJudge(): Judge {
   };
 }
 
-/** Seeded judge failures for experiments: `judge_down` and `judge_garbage` are rates per attempt in `spec.faults`. */
+/**
+ * Seeded judge failures for experiments: `judge_down` and `judge_garbage` are rates per attempt in `spec.faults`. They
+ * come at the first judged step, which every attempt has: later ones would miss short attempts and fall below the rate.
+ */
 export function judgeFault(spec: EpisodeSpec, t: number): TapwrightError | null {
+  if (t !== 0) return null;
   const { phase, update, draw, attempt } = spec.key;
   const random = createRandom(spec.seed, phase, update, draw, attempt, spec.infraTry, 'judge-fault');
-  const [down, garbage, at] = [random.next(), random.next(), random.int(4)];
-  if (t !== at) return null;
+  const [down, garbage] = [random.next(), random.next()];
   if (down < (spec.faults.judge_down ?? 0))
     return new TapwrightError('judge_unavailable', 'The judge did not answer (injected fault judge_down).');
   if (garbage < (spec.faults.judge_garbage ?? 0))

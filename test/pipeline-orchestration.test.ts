@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunConfig } from '../configs/schema.ts';
@@ -76,6 +77,32 @@ describe('a run on Temporal', () => {
     expect(seen.map((r) => r.kind)).toEqual(['finished', 'finished', 'finished', 'masked', 'finished', 'finished']);
     // Two infrastructure retries after the first try.
     expect(tries.get('train1/1/1')).toBe(3);
+  }, 60_000);
+
+  it('is not held by an attempt that never ends: it is cancelled and masked', async () => {
+    const log: string[] = [];
+    const activities = fakes(log);
+    const seen: EpisodeResult[] = [];
+    let cancelled = 0;
+    activities.device.runEpisode = async (spec) => {
+      if (spec.key.phase !== 'train' || spec.key.draw !== 1) return finished(spec);
+      const beat = setInterval(() => Context.current().heartbeat(), 100);
+      try {
+        return await Context.current().cancelled;
+      } finally {
+        clearInterval(beat);
+        cancelled += 1;
+      }
+    };
+    const learn = activities.learn.learn;
+    activities.learn.learn = async (request) => (seen.push(...request.results), learn(request));
+    const learnt = { warmup: 0, updates: 1, tasks: 3, attempts: 1 };
+    const short = config({ learn: learnt, rollout: { stragglerMs: 500 }, evaluation: { instances: {} } });
+    const status = await withWorkers(stage, 'stuck', activities, () => start('stuck', short));
+    expect(status.stage).toBe('done');
+    expect(seen.map((r) => (r.kind === 'masked' ? r.failure : r.kind))).toEqual(['finished', 'deadline', 'finished']);
+    // The worker waits for its activities: the stuck one has heard of its end.
+    expect(cancelled).toBe(1);
   }, 60_000);
 
   it('stops with the clear error when the failure is ours', async () => {

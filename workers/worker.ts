@@ -7,8 +7,11 @@ import { settings } from './settings.ts';
 
 export type Role = 'workflow' | 'device' | 'learn';
 
-/** Seconds a worker may use to finish what it has begun when it is told to stop. */
-const GRACE = '10s';
+/**
+ * Seconds a worker may use to finish what it has begun when it is told to stop. Then its attempts are cut short and their
+ * devices closed, which has to be over when the supervisor's patience is (workers/child.ts).
+ */
+const GRACE = '8s';
 
 /** Creates the worker of a role; its activities' rooms are loaded only by the role that needs them. */
 async function createWorker(role: Role, slots: number): Promise<{ worker: Worker; close: () => Promise<void> }> {
@@ -39,7 +42,7 @@ async function createWorker(role: Role, slots: number): Promise<{ worker: Worker
   }
   if (role === 'device') {
     const { createDeviceActivities } = await import('../activities/device.ts');
-    const activities = await createDeviceActivities({ home: site.home, engineUrl: site.engine });
+    const activities = await createDeviceActivities({ home: site.home, engineUrl: site.engine, host: site.host });
     const worker = await Worker.create({
       ...common,
       taskQueue: names.device(site.host),

@@ -1,4 +1,4 @@
-import { sleep } from '@temporalio/workflow';
+import { CancellationScope, ParentClosePolicy, sleep } from '@temporalio/workflow';
 import { masks } from '../domain/errors.ts';
 import type { EpisodeResult, EpisodeSpec, FailureClass } from '../domain/index.ts';
 import { episodeId } from '../domain/episode.ts';
@@ -38,12 +38,30 @@ export function temporalPorts(site: Site, config: RunConfig, gate: Gate, under?:
   };
   return {
     tasks: (request) => hostActivities(site, site.hosts[0]!).tasks(request),
-    attempt: async (spec) => {
-      try {
-        return await (config.rollout.grain === 'episode' ? whole(spec) : stepwise(spec));
-      } catch (error) {
-        return maskedOrThrow(spec, error);
-      }
+    attempt: (spec, late) => {
+      // Cancelling ends the activity or the child, which gives the device back.
+      const scope = new CancellationScope();
+      void late.then(() => scope.cancel());
+      return scope.run(async () => {
+        try {
+          return await (config.rollout.grain === 'episode' ? whole(spec) : stepwise(spec));
+        } catch (error) {
+          return maskedOrThrow(spec, error);
+        }
+      });
+    },
+    timer: (ms, ring) => {
+      const scope = new CancellationScope();
+      // Time that a pause took says nothing of an attempt: it is waited for anew.
+      const quiet = async (): Promise<void> => {
+        for (;;) {
+          const { pauses } = gate;
+          await whenOpen(gate, () => sleep(ms));
+          if (!gate.paused && gate.pauses === pauses) return;
+        }
+      };
+      scope.run(quiet).then(ring, () => {});
+      return () => scope.cancel();
     },
   };
 }
@@ -57,6 +75,8 @@ async function episodeChild(input: EpisodeInput, gate: Gate, under?: string): Pr
     return await executePausableChild<typeof episode>(gate, 'episode', {
       workflowId: episodeWorkflowId(spec.key, spec.infraTry, under),
       args: [input],
+      // A batch may end before one that was given up has closed its device.
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
       workflowRunTimeout: 2 * config.rollout.deadlineMs + 600_000,
     });
   } catch (error) {

@@ -1,3 +1,4 @@
+import { episodeId } from '../domain/episode.ts';
 import type { EpisodeKey, EpisodeResult, EpisodeSpec, Outcome, TaskInstance } from '../domain/index.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import type { EvaluationBatch, TaskRequest } from '../activities/api.ts';
@@ -7,8 +8,13 @@ import type { EvaluationInput } from './types.ts';
 /** Where batches get their work done: Temporal in workflows/, plain calls in bench/bare.ts. */
 export interface BatchPorts {
   tasks(request: TaskRequest): Promise<TaskInstance[]>;
-  /** One attempt. Masked attempts are values; it throws only for a failure that must stop the run. */
-  attempt(spec: EpisodeSpec): Promise<EpisodeResult>;
+  /**
+   * One attempt. Masked attempts are values; it throws only for a failure that must stop the run. Once `late` resolves
+   * nobody waits for its result any more, and it is to end.
+   */
+  attempt(spec: EpisodeSpec, late: Promise<void>): Promise<EpisodeResult>;
+  /** Calls `ring` once after so many milliseconds, unless the function it returns is called before. */
+  timer(ms: number, ring: () => void): () => void;
 }
 
 export const isValid = (result: EpisodeResult): boolean => result.kind === 'finished';
@@ -52,37 +58,100 @@ export function episodeSpec(
   };
 }
 
+export interface RollOutOptions {
+  /** Attempts at once. */
+  limit: number;
+  /** How often a masked attempt is made again. */
+  infraRetries: number;
+  /** Once half of the attempts are in: the rest is given up when so many milliseconds bring no other one. 0: never. */
+  stragglerMs: number;
+}
+
 /**
- * Runs attempts, at most `limit` at once, in the order given; each masked one again up to `infraRetries` times. The
- * result of spec i stands at place i, whatever finished first. The first fatal failure ends it, after all have settled.
+ * Runs attempts in the order given; each masked one again up to `infraRetries` times. The result of spec i stands at place
+ * i, whatever finished first. Stragglers are masked as `deadline`: one stuck attempt never holds a batch (design.md, 5).
+ * The first fatal failure ends it, after all have settled.
  */
 export async function rollOut(
   ports: BatchPorts,
   specs: readonly EpisodeSpec[],
-  options: { limit: number; infraRetries: number },
+  options: RollOutOptions,
 ): Promise<EpisodeResult[]> {
   const results = new Array<EpisodeResult>(specs.length);
   const fatal: unknown[] = [];
+  const stragglers = watchStragglers(ports, specs.length, options.stragglerMs);
+  const attempt = (spec: EpisodeSpec): Promise<EpisodeResult> => {
+    const givenUp = stragglers.late.then((): EpisodeResult => straggler(spec, options.stragglerMs));
+    // Nothing is begun that nobody will wait for.
+    if (stragglers.isLate()) return givenUp;
+    return Promise.race([ports.attempt(spec, stragglers.late), givenUp]);
+  };
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < specs.length && fatal.length === 0) {
       const place = next++;
       const spec = specs[place]!;
       try {
-        let result = await ports.attempt(spec);
+        let result = await attempt(spec);
         for (let infraTry = 1; result.kind === 'masked' && infraTry <= options.infraRetries; infraTry++) {
-          result = await ports.attempt({ ...spec, infraTry });
+          if (stragglers.isLate()) break;
+          result = await attempt({ ...spec, infraTry });
         }
         results[place] = result;
       } catch (error) {
         fatal.push(error);
       }
+      stragglers.finished();
     }
   };
   await Promise.all(Array.from({ length: Math.min(options.limit, specs.length) }, lane));
+  stragglers.end();
   if (fatal.length > 0) throw fatal[0];
   return results;
 }
+
+function straggler(spec: EpisodeSpec, ms: number): EpisodeResult {
+  const message = `Given up: no attempt of the batch had finished for ${ms} ms (rollout.stragglerMs).`;
+  return { kind: 'masked', id: episodeId(spec.key), failure: 'deadline', message, step: null };
+}
+
+/**
+ * Notices that a batch stands still. The clock starts when half of it is in, so that an outage of everything (an engine,
+ * a host) is waited for as long as its retries say; one timer a quiet period, not one an attempt.
+ */
+function watchStragglers(ports: Pick<BatchPorts, 'timer'>, total: number, ms: number) {
+  let markLate = (): void => {};
+  const late = new Promise<void>((resolve) => {
+    markLate = resolve;
+  });
+  let isLate = false;
+  let done = 0;
+  let cancel: (() => void) | null = null;
+  const arm = (): void => {
+    const before = done;
+    cancel = ports.timer(ms, () => {
+      if (done > before) return arm();
+      isLate = true;
+      markLate();
+    });
+  };
+  return {
+    late,
+    isLate: () => isLate,
+    finished: () => {
+      done += 1;
+      if (ms > 0 && cancel === null && 2 * done >= total && done < total) arm();
+    },
+    end: () => cancel?.(),
+  };
+}
+
+const rollOutOptions = ({ workflow, rollout }: RunConfig): RollOutOptions => ({
+  limit: workflow.maxConcurrentEpisodes,
+  infraRetries: rollout.infraRetries,
+  // A run that was started before there was such a key has none.
+  stragglerMs: (rollout as Partial<RunConfig['rollout']>).stragglerMs ?? 0,
+});
 
 /**
  * One training batch: `learn.tasks` draws x `learn.attempts`, topped up with fresh attempts of the same tasks while fewer
@@ -114,7 +183,7 @@ export async function collectBatch(
     });
     return out;
   };
-  const options = { limit: config.workflow.maxConcurrentEpisodes, infraRetries: config.rollout.infraRetries };
+  const options = rollOutOptions(config);
   let results = await rollOut(ports, specs(0, attempts), options);
   for (let extra = 1; extra <= maxTopUps; extra++) {
     if (results.filter(isValid).length >= minValidFraction * draws * attempts) break;
@@ -127,10 +196,7 @@ export async function collectBatch(
 /** All attempts of an evaluation, cell by cell: one attempt an instance, the same instances for every run. */
 export async function collectEvaluation(ports: BatchPorts, input: EvaluationInput): Promise<EvaluationBatch[]> {
   const cells: EvaluationBatch[] = [];
-  const options = {
-    limit: input.config.workflow.maxConcurrentEpisodes,
-    infraRetries: input.config.rollout.infraRetries,
-  };
+  const options = rollOutOptions(input.config);
   for (const split of ['validation', 'heldout-params', 'heldout-skin', 'train'] as const) {
     const n = input.instances[split] ?? 0;
     if (n === 0) continue;

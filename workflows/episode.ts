@@ -1,10 +1,10 @@
-import { CancellationScope } from '@temporalio/workflow';
+import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import { runEpisode } from '../agent/loop.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import type { EpisodePorts } from '../agent/ports.ts';
-import type { EpisodeResult, EpisodeSpec } from '../domain/index.ts';
+import type { Episode, EpisodeResult, EpisodeSpec } from '../domain/index.ts';
 import { episodeId } from '../domain/episode.ts';
-import { masks } from '../domain/errors.ts';
+import { TapwrightError, masks } from '../domain/errors.ts';
 import { fatal } from './fatal.ts';
 import { fromFailure } from './failures.ts';
 import { signalledGate, whenOpen } from './pause.ts';
@@ -26,6 +26,7 @@ function activityPorts(input: EpisodeInput): EpisodePorts {
     try {
       return await call;
     } catch (error) {
+      if (isCancellation(error)) throw error;
       throw fromFailure(error);
     }
   };
@@ -51,12 +52,18 @@ export async function episode(input: EpisodeInput): Promise<EpisodeResult> {
       step: (request) => whenOpen(gate, () => ((step = request.t), ports.step(request))),
     };
     try {
-      const record = await runEpisode(input.spec, counted);
+      // The deadline is the attempt's, not one of each step: it cancels whatever step runs.
+      const attempt = (): Promise<Episode> => runEpisode(input.spec, counted);
+      const record = await CancellationScope.withTimeout(input.spec.deadlineMs, attempt);
       return await judgeActivities(input.site, input.host, input.config).recordEpisode(record);
     } catch (error) {
-      const failure = fromFailure(error);
+      const whole = CancellationScope.current().consideredCancelled;
+      if (isCancellation(error) && whole) throw error;
+      const failure = isCancellation(error) ? late(input.spec.deadlineMs) : fromFailure(error);
       if (!masks(failure.code)) throw failure;
       return { kind: 'masked', id: episodeId(input.spec.key), failure: failure.code, message: failure.message, step };
     }
   });
 }
+
+const late = (ms: number): TapwrightError => new TapwrightError('deadline', `The attempt was not done after ${ms} ms.`);

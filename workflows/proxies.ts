@@ -28,13 +28,16 @@ export const hostActivities = (site: Site, host: string): DeviceActivities =>
     retry: outage,
   });
 
-/** Whole attempts. Doing one again is right: the device is rolled back and the seeds are the same. */
+/**
+ * Whole attempts. Doing one again is right: the device is rolled back and the seeds are the same. But one that does not
+ * even end by its own deadline is masked, not tried for ever: the next try is another host's.
+ */
 export const episodeActivities = (site: Site, host: string, config: RunConfig): DeviceActivities =>
   proxyActivities<DeviceActivities>({
     taskQueue: queues(site.prefix).device(host),
     startToCloseTimeout: config.rollout.deadlineMs + 30_000,
     heartbeatTimeout: HEARTBEAT,
-    retry: outage,
+    retry: { ...outage, nonRetryableErrorTypes: ['TemporalTimeout:StartToClose'] },
   });
 
 /** One step of an attempt. Never tried again: after doubt the state of the device is unknown (design.md, 5). */

@@ -31,6 +31,9 @@ const masked = (spec: EpisodeSpec): EpisodeResult => ({
   message: '',
   step: 0,
 });
+/** No clock: a batch under test does not stand still unless its test says so. */
+const timer = () => () => {};
+const once = { limit: 1, infraRetries: 0, stragglerMs: 0 };
 const where = { run: 'r', phase: 'train' as const, update: 1, round: 0, policy: 'p' };
 
 describe('a batch', () => {
@@ -44,7 +47,7 @@ describe('a batch', () => {
       open -= 1;
       return finished(spec);
     };
-    const results = await rollOut({ tasks: async () => [], attempt }, specs, { limit: 4, infraRetries: 0 });
+    const results = await rollOut({ tasks: async () => [], attempt, timer }, specs, { ...once, limit: 4 });
     expect(results.map((r) => r.id)).toEqual(specs.map((_, i) => `${i}/0`));
     expect(most).toBe(4);
   });
@@ -56,15 +59,16 @@ describe('a batch', () => {
       return spec.infraTry < 2 ? masked(spec) : finished(spec);
     };
     const spec = { key: { draw: 0, attempt: 0 }, infraTry: 0 } as EpisodeSpec;
-    const ports = { tasks: async () => [], attempt };
-    expect((await rollOut(ports, [spec], { limit: 1, infraRetries: 2 }))[0]!.kind).toBe('finished');
-    expect((await rollOut(ports, [spec], { limit: 1, infraRetries: 1 }))[0]!.kind).toBe('masked');
+    const ports = { tasks: async () => [], attempt, timer };
+    expect((await rollOut(ports, [spec], { ...once, infraRetries: 2 }))[0]!.kind).toBe('finished');
+    expect((await rollOut(ports, [spec], { ...once, infraRetries: 1 }))[0]!.kind).toBe('masked');
     expect(tries).toEqual([0, 1, 2, 0, 1]);
   });
 
   it('is topped up with fresh attempts of the same tasks when too few are valid (algorithms.md, 2)', async () => {
     const seen: string[] = [];
     const ports = {
+      timer,
       tasks: async ({ indices }: { indices: number[] }) => indices.map(task),
       attempt: async (spec: EpisodeSpec) => {
         seen.push(`${spec.task.id} ${spec.key.attempt}`);
@@ -77,8 +81,50 @@ describe('a batch', () => {
     expect(new Set(results.map((r) => r.id.split('/')[0])).size).toBe(2);
   });
 
+  it('is not held by stragglers: with half of it in and a quiet period over they are masked', async () => {
+    const rings: (() => void)[] = [];
+    const begun: string[] = [];
+    const told: number[] = [];
+    const answers = new Map<number, () => void>();
+    const ports = {
+      tasks: async () => [],
+      attempt: (spec: EpisodeSpec, late: Promise<void>): Promise<EpisodeResult> => {
+        const { draw } = spec.key;
+        begun.push(`${draw}/${spec.infraTry}`);
+        void late.then(() => told.push(draw));
+        return new Promise((resolve) => answers.set(draw, () => resolve(finished(spec))));
+      },
+      timer: (ms: number, ring: () => void) => (rings.push(ring), expect(ms).toBe(50), () => {}),
+    };
+    const specs = Array.from({ length: 6 }, (_, draw) => ({ key: { draw, attempt: 0 }, infraTry: 0 }) as EpisodeSpec);
+    const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    const batch = rollOut(ports, specs, { limit: 5, infraRetries: 2, stragglerMs: 50 });
+    for (const draw of [0, 1]) answers.get(draw)!();
+    await tick();
+    // Less than half: everything may be away, and that is waited for.
+    expect(rings).toHaveLength(0);
+    answers.get(2)!();
+    await tick();
+    expect(rings).toHaveLength(1);
+    answers.get(3)!();
+    await tick();
+    // The batch moved meanwhile: another period.
+    rings[0]!();
+    expect(rings).toHaveLength(2);
+    rings[1]!();
+    const results = await batch;
+    expect(results.map((r) => (r.kind === 'masked' ? r.failure : r.kind))).toEqual([
+      ...['finished', 'finished', 'finished', 'finished'],
+      ...['deadline', 'deadline'],
+    ]);
+    // They were told, and nothing was tried again.
+    expect(begun).toEqual(['0/0', '1/0', '2/0', '3/0', '4/0', '5/0']);
+    expect(told).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
   it('stops for a failure of ours', async () => {
     const ports = {
+      timer,
       tasks: async ({ indices }: { indices: number[] }) => indices.map(task),
       attempt: async () => Promise.reject(new Error('disk full')),
     };
@@ -88,6 +134,7 @@ describe('a batch', () => {
   it('evaluates fixed instances greedily, without faults', async () => {
     const specs: EpisodeSpec[] = [];
     const ports = {
+      timer,
       tasks: async ({ indices }: { indices: number[] }) => indices.map(task),
       attempt: async (spec: EpisodeSpec) => (specs.push(spec), finished(spec)),
     };

@@ -61,6 +61,8 @@ export function createSimBackend(): DeviceBackend {
   };
 }
 
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
 function parseSnapshot(text: string): SimSnapshot {
   try {
     const snapshot = JSON.parse(text) as SimSnapshot;
@@ -95,11 +97,10 @@ function createHandle(
   const observe = async (): Promise<Screen> => {
     const view = viewOf(phone, skin);
     const drawn = await draw(view, options.pixels !== null);
-    if (faults.frozen() && previous) {
-      if (previous.hash !== drawn.hash)
-        throw new TapwrightError('frame_stale', 'The screen shows a frame from before the action (frozen).');
-      return previous;
-    }
+    const outline = outlineOf(view);
+    // What the hash is too coarse for counts too: a frozen frame is harmless only while nothing on it has changed.
+    if (faults.frozen() && previous && (previous.hash !== drawn.hash || !same(previous.outline, outline)))
+      throw new TapwrightError('frame_stale', 'The screen shows a frame from before the action (frozen).');
     previous = {
       png: options.pixels && drawn.png ? await options.pixels(drawn.png) : null,
       width: WIDTH,
@@ -110,7 +111,7 @@ function createHandle(
       hash: drawn.hash,
       degenerate: drawn.degenerate,
       app: view.title,
-      outline: outlineOf(view),
+      outline,
     };
     return previous;
   };

@@ -4,7 +4,7 @@ import type { OpenOptions } from '../device.ts';
 
 /** Faults a simulated phone knows; each is a rate per attempt. */
 export const SIM_FAULTS = ['crash', 'hang', 'frozen_frame', 'stale_snapshot', 'dropped_text', 'slow_answer'] as const;
-type Fault = (typeof SIM_FAULTS)[number];
+export type SimFault = (typeof SIM_FAULTS)[number];
 
 export interface Faults {
   /** Called before every action; throws at the step that was drawn. */
@@ -14,16 +14,28 @@ export interface Faults {
   checkText(text: string): void;
 }
 
-/** Faults of one attempt, drawn from where it stands and which try it is: every fault has a stream of its own. */
-export function createFaults({ faults, seed, key, infraTry, task }: OpenOptions): Faults {
+/** What an attempt's faults are drawn from. */
+export type FaultDraw = Pick<OpenOptions, 'faults' | 'seed' | 'key' | 'infraTry' | 'task'>;
+
+/**
+ * The faults of one attempt and from which of its actions on (0 to 2) each shows, drawn from where the attempt stands and
+ * which try it is: every fault has a stream of its own. An attempt may end before its fault comes.
+ */
+export function drawFaults({ faults, seed, key, infraTry, task }: FaultDraw): Map<SimFault, number> {
   const where = key ? [key.phase, key.update, key.draw, key.attempt] : [task.id];
-  let actions = 0;
-  const drawn = new Map<Fault, number>();
+  const drawn = new Map<SimFault, number>();
   for (const name of SIM_FAULTS) {
     const random = createRandom(seed, ...where, infraTry, 'fault', name);
     if (random.next() < (faults[name] ?? 0)) drawn.set(name, random.int(3));
   }
-  const due = (name: Fault): boolean => drawn.get(name) === actions - 1;
+  return drawn;
+}
+
+/** The faults of an attempt as its device shows them. */
+export function createFaults(options: FaultDraw): Faults {
+  const drawn = drawFaults(options);
+  let actions = 0;
+  const due = (name: SimFault): boolean => drawn.get(name) === actions - 1;
   return {
     beforeAction() {
       actions++;

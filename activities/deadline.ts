@@ -1,0 +1,42 @@
+import { TapwrightError } from '../domain/errors.ts';
+
+/** The work, or the signal's reason as soon as it aborts. What the work comes to afterwards is of no interest. */
+export async function cutShort<T>(signal: AbortSignal | null, work: Promise<T>): Promise<T> {
+  if (signal === null) return work;
+  work.catch(() => undefined);
+  signal.throwIfAborted();
+  let onAbort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/**
+ * Runs `work` with a signal that aborts with a `deadline` failure after so many milliseconds, or with `parent`'s reason.
+ * The work itself must end on it: only then is what it holds given back.
+ */
+export async function untilDeadline<T>(
+  deadlineMs: number,
+  parent: AbortSignal | null,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(parent?.reason);
+  if (parent?.aborted === true) onAbort();
+  parent?.addEventListener('abort', onAbort, { once: true });
+  const timer = setTimeout(() => {
+    controller.abort(new TapwrightError('deadline', `The attempt was not done after ${deadlineMs} ms.`));
+  }, deadlineMs);
+  try {
+    return await work(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    parent?.removeEventListener('abort', onAbort);
+  }
+}

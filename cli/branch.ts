@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfig } from '../configs/loader.ts';
+import { hasCritic } from '../configs/schema.ts';
 import { nfpChoices } from '../configs/nfp.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import { branchRun } from '../store/index.ts';
@@ -39,6 +40,12 @@ async function branch(from: string, options: BranchCommand): Promise<void> {
   }
   const old = await openHomeRun(from);
   const config = loadConfig({ path: join(old.dir, 'config.yaml'), sets: options.set, suites: KNOWN_SUITES });
+  if (hasCritic(config) !== hasCritic(old.config)) {
+    throw new TapwrightError(
+      'invalid_config',
+      `learn.estimator cannot change from ${old.config.learn.estimator} to ${config.learn.estimator} in a branch: one has a critic and the other has none. Start a new run`,
+    );
+  }
   const mark = options.set.length === 0 ? '' : `-${fingerprint(config)}`;
   const id = options.id ?? `${from}-u${String(update).padStart(4, '0')}${mark}`;
   const header = { ...(await machineHeader()), nfp: nfpChoices(config) };

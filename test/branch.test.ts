@@ -109,6 +109,7 @@ describe('a branch', () => {
     ['trunk --from-update x', /--from-update is a number of updates/],
     ['trunk --from-update 4', /nothing is left to train[^]*--set learn.updates=54/],
     ['trunk --from-update 3 --set sft.steps=40 critic.hidden=[8]', /sft.steps, critic.hidden cannot change/],
+    ['trunk --from-update 3 --set learn.estimator=grpo learn.warmup=0', /cannot change from ppo to grpo in a branch/],
     ['trunk --from-update 3 --set learn.nope=1', /learn.nope: unknown key/],
     ['trunk --from-update 3 --id trunk', /run trunk exists already/],
     ['nope --from-update 3', /no run nope/],

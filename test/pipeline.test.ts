@@ -121,6 +121,26 @@ describe('the pipeline', () => {
     expect(after!.weights).toBe(before!.weights);
   });
 
+  it('trains one critic from the first warm-up to the last update', async () => {
+    const folder = await openRun(home, RUN);
+    const steps: number[] = [];
+    for (const [stage, k] of [
+      ['warmup', 1],
+      ['warmup', 2],
+      ['train', 1],
+      ['train', 2],
+    ] as const) {
+      const bytes = Buffer.from(
+        await folder.checkpoints.read((await folder.checkpoints.get(stage, k))!, 'critic.safetensors'),
+      );
+      const header = bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE(0))).toString('utf8');
+      steps.push(Number((JSON.parse(header) as { __metadata__: { step: string } }).__metadata__.step));
+    }
+    // Adam's count of steps goes on: a critic that began anew would stand at the same few every time.
+    const { epochs } = config.critic;
+    steps.forEach((step, i) => expect(step).toBeGreaterThanOrEqual((steps[i - 1] ?? 0) + epochs));
+  });
+
   it('comes out the same without Temporal, from an empty home and another engine process', async () => {
     const other = await mkdtemp(join(tmpdir(), 'tapwright-'));
     try {

@@ -34,6 +34,9 @@ export async function openRunFolder(
     return described(run.id, run.config, run.dir, true, await run.checkpoints.latest());
   }
   const config = loadConfig({ path: options.configPath, sets: options.sets, suites: KNOWN_SUITES });
+  const { only, without } = config.tasks;
+  // A slice that does not exist is said before anything is made.
+  if (only.length + without.length > 0) (await import('../suites/index.ts')).getSuite(config.suite, config.tasks);
   const id = options.id ?? `${config.name}-${fingerprint(config)}`;
   const existing = await openRun(home, id).catch((error: unknown) => {
     if (error instanceof TapwrightError && error.code === 'not_found') return null;

@@ -12,6 +12,7 @@ import { settings } from '../workers/settings.ts';
 import { startSupervisor } from '../workers/supervisor.ts';
 import type { Supervisor } from '../workers/supervisor.ts';
 import { evaluationId } from '../workflows/ids.ts';
+import { requireEngine } from '../workers/engine-process.ts';
 import { queues } from '../workflows/queues.ts';
 import type { EvaluationInput, RunStatus, TrainingInput } from '../workflows/types.ts';
 import { fromFailure } from '../workflows/failures.ts';
@@ -137,6 +138,7 @@ async function supervised(
   folder: string,
   body: (client: Client, supervisor: Supervisor) => Promise<void>,
 ): Promise<void> {
+  await requireEngine(config.engine.url);
   await mkdir(folder, { recursive: true });
   const supervisor = await startSupervisor({ run: id, config, folder, say });
   let interrupted = false;

@@ -128,7 +128,7 @@ describe('the client and the embedded engine', () => {
     });
     const [hidden] = await client.hiddenStates(policy, [request.prompt]);
     expect(Buffer.from(hidden!.buffer).toString('base64')).toBe(together[0]!.hidden);
-    expect(hidden).toHaveLength(16);
+    expect(hidden).toHaveLength(32);
   });
 
   it('serves the good requests of a batch when one is wrong', async () => {

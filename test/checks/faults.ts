@@ -9,7 +9,6 @@ import { SIM_FAULTS } from '../../devices/sim/faults.ts';
 import type { Episode, EpisodeResult, EpisodeSpec } from '../../domain/index.ts';
 import { twoChannelReturns } from '../../rl/returns.ts';
 import { rewardOfOutcome, rewardOfVerdict } from '../../rl/rewards.ts';
-import { canonicalJson } from '../../store/canonical-json.ts';
 import { createRun, openRun } from '../../store/index.ts';
 import { drawnFaults, expectedFailure, FAULT_CLASSES } from './expected-failures.ts';
 import type { FaultName } from './expected-failures.ts';
@@ -76,8 +75,19 @@ function returnsOf({ steps, outcome }: Episode, { rewards }: RunConfig): string 
   return JSON.stringify({ dense, terminal, returns: twoChannelReturns(dense, terminal, rewards.gammaDense) });
 }
 
-/** The record but for the address of its policy, in which each engine names its models anew. */
-const bytesOf = (episode: Episode): string => canonicalJson({ ...episode, policy: '' });
+/** Where two records differ first, null when they are the same bytes. The policy's address is the engine's own name for it. */
+function difference(a: unknown, b: unknown, path = ''): string | null {
+  if (path === '.policy' || Object.is(a, b)) return null;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
+    return `${path}: ${JSON.stringify(a)?.slice(0, 60)} for ${JSON.stringify(b)?.slice(0, 60)}`;
+  }
+  const [x, y] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key of new Set([...Object.keys(y), ...Object.keys(x)])) {
+    const found = difference(x[key], y[key], `${path}.${key}`);
+    if (found !== null) return found;
+  }
+  return null;
+}
 
 async function compare(config: RunConfig, plain: Trained, faulty: Trained): Promise<boolean> {
   const problems: string[] = [];
@@ -117,9 +127,10 @@ async function compare(config: RunConfig, plain: Trained, faulty: Trained): Prom
       continue;
     }
     const known = base.get(result.id)!;
-    if (JSON.stringify(result) !== JSON.stringify(known.result))
-      problems.push(`${result.id}: other bytes than without faults`);
-    if (returnsOf(await faulty.record(result), config) !== returnsOf(known.episode, config))
+    const episode = await faulty.record(result);
+    const other = difference(episode, known.episode);
+    if (other !== null) problems.push(`${result.id} differs from the fault-free one: ${other}`);
+    if (returnsOf(episode, config) !== returnsOf(known.episode, config))
       problems.push(`${result.id}: other rewards or returns than without faults`);
     if (spec.infraTry === 0) atOnce += 1;
     else again += 1;

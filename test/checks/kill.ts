@@ -72,7 +72,20 @@ function start(home: string, sets: string[]): Started {
   return { child, ended, isOver: () => over };
 }
 
+/** The run's processes by role. The list may be older than they are: an id is believed only of a process of this home. */
 async function pids(home: string): Promise<Map<string, number>> {
+  const ours = new Map<string, number>();
+  for (const [role, pid] of await listed(home)) if (await belongs(pid, home)) ours.set(role, pid);
+  return ours;
+}
+
+async function belongs(pid: number, home: string): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+  return environment.split('\0').includes(`TAPWRIGHT_HOME=${home}`);
+}
+
+async function listed(home: string): Promise<Map<string, number>> {
   try {
     const text = await readFile(join(home, 'runs', RUN, 'processes.json'), 'utf8');
     const rows = JSON.parse(text) as ProcessRow[];

@@ -9,7 +9,7 @@ import { engineArgs, usablePort } from './engine-process.ts';
 import { readHomeState, writeHomeState, writeJson } from './home-state.ts';
 import type { HomeState } from './home-state.ts';
 import { settings } from './settings.ts';
-import { startTemporalServer } from './temporal-server.ts';
+import { endServerLeftBehind, startTemporalServer } from './temporal-server.ts';
 
 /** One process of a run, as `tapwright status --json` lists it. */
 export interface ProcessRow {
@@ -62,13 +62,23 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     writing = writing.then(() => writeJson(join(options.folder, 'processes.json'), list)).catch(() => {});
   };
   note('supervisor', process.pid);
+  const save = (): Promise<void> => {
+    const saved = writing.then(() => writeHomeState(site.home, state));
+    writing = saved.catch(() => {});
+    return saved;
+  };
 
-  const server = await temporalServer(site, state, join(logs, 'temporal.log'), (pid) => note('temporal', pid));
+  const server = await temporalServer(site, state, join(logs, 'temporal.log'), (pid) => {
+    note('temporal', pid);
+    if (pid === null || state.temporal === undefined) return;
+    // Started again: whoever comes after us must know which process to end.
+    state.temporal.pid = pid;
+    save().catch(() => {});
+  });
   if (server.started !== null) {
     state.temporal = server.started;
-    await writeHomeState(site.home, state);
+    await save();
   }
-  if (server.started === null && server.pid !== null) note('temporal', server.pid);
 
   let giveUp = (_error: Error): void => {};
   const failed = new Promise<never>((_, reject) => {
@@ -105,7 +115,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   };
   if (engine.url === 'embedded') {
     state.enginePort = await usablePort(state.enginePort);
-    await writeHomeState(site.home, state);
+    await save();
     env['TAPWRIGHT_ENGINE_URL'] = `http://127.0.0.1:${state.enginePort}`;
     const threads = String(engine.threads);
     keep(
@@ -129,8 +139,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     await server.stop();
     delete state.supervisor;
     if (server.started !== null) delete state.temporal;
-    await writing;
-    await writeHomeState(site.home, state);
+    await save();
   };
   return {
     address: server.address,
@@ -142,13 +151,16 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
 
 interface Server {
   address: string;
-  pid: number | null;
   /** Set when this supervisor started it (and will stop it). */
   started: { address: string; pid: number } | null;
   stop(): Promise<void>;
 }
 
-/** The server to use: the one named by TEMPORAL_ADDRESS, the home's own if it still runs, or a new one on its database. */
+/**
+ * The server to use: the one named by TEMPORAL_ADDRESS, else one of our own on the home's database. One that a supervisor
+ * left behind when it was killed is ended first: nobody would start it again when it dies, nor stop it. On its port, so
+ * that the workers left behind with it can say what they have done.
+ */
 async function temporalServer(
   site: ReturnType<typeof settings>,
   state: HomeState,
@@ -156,14 +168,18 @@ async function temporalServer(
   onPid: (pid: number | null) => void,
 ): Promise<Server> {
   const external = { started: null, stop: async () => {} };
-  if (site.temporal !== null) return { ...external, address: site.temporal, pid: null };
-  if (state.temporal !== undefined && (await answers(state.temporal.address))) {
-    return { ...external, address: state.temporal.address, pid: state.temporal.pid };
+  if (site.temporal !== null) return { ...external, address: site.temporal };
+  const dbFile = join(site.home, 'temporal.db');
+  let port: number | undefined;
+  if (state.temporal !== undefined) {
+    const { address, pid } = state.temporal;
+    if (await endServerLeftBehind(pid, dbFile)) port = Number(address.split(':').at(-1));
+    else if (await answers(address)) return { ...external, address };
+    delete state.temporal;
   }
-  const own = await startTemporalServer({ dbFile: join(site.home, 'temporal.db'), logFile, onPid });
+  const own = await startTemporalServer({ dbFile, logFile, onPid, ...(port === undefined ? {} : { port }) });
   return {
     address: own.address,
-    pid: own.pid,
     started: { address: own.address, pid: own.pid },
     stop: async () => {
       await own.stop();

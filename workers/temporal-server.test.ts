@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { findTemporal, startTemporalServer } from './temporal-server.ts';
+import { findTemporal, endServerLeftBehind, startTemporalServer } from './temporal-server.ts';
 import type { TemporalServer } from './temporal-server.ts';
 
 let dir = '';
@@ -64,6 +64,24 @@ describe('startTemporalServer', () => {
     await server.stop();
     expect(() => process.kill(last, 0)).toThrow();
   }, 60_000);
+
+  it.runIf(process.platform === 'linux')(
+    'ends one that was left behind, and no other process',
+    async () => {
+      const left = await startTemporalServer({ ...files('left'), keep: false });
+      expect(await endServerLeftBehind(left.pid, files('other').dbFile)).toBe(false);
+      expect(await endServerLeftBehind(process.pid, files('left').dbFile)).toBe(false);
+      await describeDefault(left.address);
+      expect(await endServerLeftBehind(left.pid, files('left').dbFile)).toBe(true);
+      expect(await endServerLeftBehind(left.pid, files('left').dbFile)).toBe(false);
+      // Its successor takes its port and its database.
+      const port = Number(left.address.split(':').at(-1));
+      const next = await startTemporalServer({ ...files('left'), port });
+      expect(next.address).toBe(left.address);
+      await next.stop();
+    },
+    60_000,
+  );
 
   it('says that a port is taken', async () => {
     const other = createServer();

@@ -108,6 +108,29 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   };
 }
 
+/** Ends a server of this database that nobody keeps any more. False: the process is gone, or is another's by now. */
+export async function endServerLeftBehind(pid: number, dbFile: string): Promise<boolean> {
+  if (!isServerOf(pid, dbFile)) return false;
+  for (let waited = 0; isServerOf(pid, dbFile); waited += 50) {
+    try {
+      process.kill(pid, waited < STOP_TIMEOUT_MS ? 'SIGTERM' : 'SIGKILL');
+    } catch {
+      break;
+    }
+    await sleep(50);
+  }
+  return true;
+}
+
+/** Process ids come again: what a process is, its command line tells (Linux); elsewhere nothing is ended on suspicion. */
+function isServerOf(pid: number, dbFile: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(dbFile);
+  } catch {
+    return false;
+  }
+}
+
 function launch(binary: string, port: number, dbFile: string, logFile: string): ChildProcess {
   const log = openSync(logFile, 'a');
   const args = ['server', 'start-dev', '--headless', '--ip', HOST, '--port', String(port), '--log-level', 'error'];

@@ -59,6 +59,8 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
+  // Whoever kept this process is gone: nobody would stop it.
+  process.on('disconnect', end);
 }
 
 function whole(name: string, value: string, low: number, high: number): number {

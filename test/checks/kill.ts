@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -85,6 +85,21 @@ async function belongs(pid: number, home: string): Promise<boolean> {
   return environment.split('\0').includes(`TAPWRIGHT_HOME=${home}`);
 }
 
+/** A run that has ended has no process left, neither of its own nor of a supervisor that was killed. */
+async function leavesNothing(home: string): Promise<void> {
+  if (process.platform !== 'linux') return;
+  let left: string[] = [];
+  // Workers whose supervisor was killed have some seconds for what they had begun.
+  for (let tries = 0; tries < 60; tries++) {
+    const all = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+    const ours = await Promise.all(all.map((pid) => belongs(Number(pid), home)));
+    left = all.filter((_, i) => ours[i]);
+    if (left.length === 0) return;
+    await sleep(500);
+  }
+  throw new Error(`processes ${left.join(', ')} were left behind`);
+}
+
 async function listed(home: string): Promise<Map<string, number>> {
   try {
     const text = await readFile(join(home, 'runs', RUN, 'processes.json'), 'utf8');
@@ -145,6 +160,7 @@ async function drive(home: string, sets: string[], plan: readonly Kill[], undist
     }
     await Promise.race([sleep(100), run.ended]);
   }
+  await leavesNothing(home);
   return { digest: await (await openRun(home, RUN, { warn: () => {} })).digest(), seconds: seconds(), hits };
 }
 

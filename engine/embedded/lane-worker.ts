@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     return { id, result: await runLane({ model, weights: held.weights, pause: () => Promise.resolve(), ...work }) };
   };
   process.on('message', (request: LaneRequest) => {
-    answer(request)
+    void answer(request)
       .catch((error: unknown): LaneReply => ({ id: request.id, error: String(error) }))
       .then((reply) => process.send!(reply));
   });

@@ -30,6 +30,8 @@ export interface DeviceActivities {
   demonstrate(request: DemoRequest): Promise<DemoChunk>;
   /** Grain `episode`: the whole attempt. A masked attempt is a value; only an engine outage or our own faults throw. */
   runEpisode(spec: EpisodeSpec): Promise<EpisodeResult>;
+  /** Several of them side by side, in one call; results in their order. `stragglerMs`: see RollOutOptions. */
+  runEpisodes(specs: EpisodeSpec[], stragglerMs: number): Promise<EpisodeResult[]>;
   /** Grain `step`: the ports of agent/ports.ts, one activity each, and the record at the end. */
   openEpisode: EpisodePorts['open'];
   stepEpisode: EpisodePorts['step'];

@@ -40,3 +40,10 @@ export async function untilDeadline<T>(
     parent?.removeEventListener('abort', onAbort);
   }
 }
+
+/** Aborts with `parent`, with its reason, or once `late` resolves. */
+export function either(parent: AbortSignal | null, late: Promise<void>): AbortSignal {
+  const controller = new AbortController();
+  void late.then(() => controller.abort(new TapwrightError('deadline', 'Nobody waits for this attempt any more.')));
+  return parent === null ? controller.signal : AbortSignal.any([parent, controller.signal]);
+}

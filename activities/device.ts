@@ -15,9 +15,11 @@ import type { DenseVerdict, Episode, EpisodeResult, EpisodeSpec } from '../domai
 import { createRuleJudge, judgeFault } from '../judges/rule.ts';
 import { hashSeed } from '../rl/random.ts';
 import { openRun } from '../store/index.ts';
+import { rollOut } from '../workflows/batch.ts';
+import type { BatchPorts } from '../workflows/batch.ts';
 import { taskIndex } from '../workflows/ids.ts';
 import type { DeviceActivities } from './api.ts';
-import { untilDeadline } from './deadline.ts';
+import { either, untilDeadline } from './deadline.ts';
 import { createDirectPorts } from './episode-ports.ts';
 import type { DirectPorts } from './episode-ports.ts';
 import { asActivity, cancellation } from './heartbeat.ts';
@@ -88,6 +90,25 @@ export async function createDeviceActivities(
     return { kind: 'finished', id: episode.id, ref, outcome: episode.outcome, steps: episode.steps.length, dense };
   };
 
+  /** One whole attempt, cut short by the signal. */
+  const whole = async (spec: EpisodeSpec, cancelled: AbortSignal | null): Promise<EpisodeResult> => {
+    let step: number | null = null;
+    try {
+      const direct = await portsOf(spec);
+      const episode = await untilDeadline(spec.deadlineMs, cancelled, (signal) => {
+        const ports = direct.until(signal);
+        return runEpisode(spec, { ...ports, step: (request) => ((step = request.t), ports.step(request)) });
+      });
+      return await record(episode);
+    } catch (error) {
+      if (cancelled?.aborted === true) throw error;
+      const failure = asTapwrightError(error);
+      // An engine comes back: the attempt is made again, whole, by its retries. What is ours stops the run.
+      if (!masks(failure.code) || failure.code === 'engine_unavailable') throw failure;
+      return { kind: 'masked', id: episodeId(spec.key), failure: failure.code, message: failure.message, step };
+    }
+  };
+
   const activities: DeviceActivities = {
     tasks: asActivity(async ({ run, suite, split, seed, indices }) => {
       const source = await rooms.suite(suite, (await folder(run)).config);
@@ -138,22 +159,19 @@ export async function createDeviceActivities(
       return { ref, demonstrations: to - from, rows: rows.length };
     }),
 
-    runEpisode: asActivity(async (spec) => {
-      let step: number | null = null;
-      try {
-        const direct = await portsOf(spec);
-        const episode = await untilDeadline(spec.deadlineMs, cancellation(), (signal) => {
-          const ports = direct.until(signal);
-          return runEpisode(spec, { ...ports, step: (request) => ((step = request.t), ports.step(request)) });
-        });
-        return await record(episode);
-      } catch (error) {
-        if (cancellation()?.aborted === true) throw error;
-        const failure = asTapwrightError(error);
-        // An engine comes back: the attempt is made again, whole, by its retries. What is ours stops the run.
-        if (!masks(failure.code) || failure.code === 'engine_unavailable') throw failure;
-        return { kind: 'masked', id: episodeId(spec.key), failure: failure.code, message: failure.message, step };
-      }
+    runEpisode: asActivity((spec) => whole(spec, cancellation())),
+
+    runEpisodes: asActivity((specs, stragglerMs) => {
+      const cancelled = cancellation();
+      const ports: Pick<BatchPorts, 'attempt' | 'timer'> = {
+        attempt: (spec, late) => whole(spec, either(cancelled, late)),
+        timer: (ms, ring) => {
+          const timer = setTimeout(ring, ms);
+          return () => clearTimeout(timer);
+        },
+      };
+      // Masked ones are made again by the batch, on another host.
+      return rollOut(ports, specs, { limit: specs.length, infraRetries: 0, stragglerMs });
     }),
 
     openEpisode: asActivity(async (spec) => (await portsOf(spec)).until(cancellation()).open(spec)),

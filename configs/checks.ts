@@ -12,7 +12,7 @@ export function crossFieldProblems(
   config: RunConfig,
   suites?: readonly KnownSuite[],
 ): { key: string; message: string }[] {
-  const { sft, learn, rollout, evaluation } = config;
+  const { sft, learn, rollout, devices, workflow, evaluation } = config;
   const problems: { key: string; message: string }[] = [];
   const check = (ok: boolean, key: string, message: string): void => {
     if (!ok) problems.push({ key, message });
@@ -43,6 +43,11 @@ export function crossFieldProblems(
     rollout.judgeTimeoutMs <= rollout.deadlineMs,
     'rollout.judgeTimeoutMs',
     `expected at most rollout.deadlineMs (${rollout.deadlineMs}): a judge cannot have longer than its episode`,
+  );
+  check(
+    rollout.parcel <= Math.min(devices.count, workflow.maxConcurrentEpisodes),
+    'rollout.parcel',
+    `expected at most devices.count (${devices.count}) and workflow.maxConcurrentEpisodes (${workflow.maxConcurrentEpisodes}): a parcel's attempts run side by side`,
   );
   check(
     rollout.stragglerMs > rollout.deadlineMs,

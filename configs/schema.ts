@@ -122,6 +122,10 @@ export const runConfigSchema = z.strictObject({
   rollout: section({
     grain: z.enum(['episode', 'step']).default('episode'),
     maxSteps: count.max(100).default(30),
+    parcel: count
+      .max(64)
+      .default(1)
+      .describe('attempts sent to a device host in one call: several for fast devices, 1 for slow ones'),
     infraRetries: whole.default(2),
     deadlineMs: count.default(120_000),
     judgeTimeoutMs: count.default(60_000),

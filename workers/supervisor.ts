@@ -128,9 +128,12 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   } else {
     env['TAPWRIGHT_ENGINE_URL'] = engine.url;
   }
-  const slots = String(Math.min(options.config.devices.count, options.config.workflow.maxConcurrentEpisodes));
-  keep('workflow', 'workers/main.ts', ['--role', 'workflow', '--slots', slots], env);
-  keep('device', 'workers/main.ts', ['--role', 'device', '--slots', slots], env);
+  const { devices, rollout, workflow } = options.config;
+  const atOnce = Math.min(devices.count, workflow.maxConcurrentEpisodes);
+  // No attempt waits for a device while its time runs out.
+  const parcels = rollout.grain === 'step' ? atOnce : Math.floor(atOnce / rollout.parcel);
+  keep('workflow', 'workers/main.ts', ['--role', 'workflow', '--slots', String(atOnce)], env);
+  keep('device', 'workers/main.ts', ['--role', 'device', '--slots', String(parcels)], env);
   keep('learn', 'workers/main.ts', ['--role', 'learn'], env);
 
   let stopped: Promise<void> | null = null;

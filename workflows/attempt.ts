@@ -36,20 +36,26 @@ export function temporalPorts(site: Site, config: RunConfig, gate: Gate, under?:
       await sleep(ENGINE_OUTAGE_WAIT);
     }
   };
+  const parcel: BatchPorts['parcel'] = (specs, turn, late) =>
+    until(late, async () => {
+      const host = episodeActivities(site, site.hosts[turn % site.hosts.length]!, config);
+      try {
+        return await whenOpen(gate, () => host.runEpisodes([...specs], config.rollout.stragglerMs));
+      } catch (error) {
+        return specs.map((spec) => maskedOrThrow(spec, error));
+      }
+    });
   return {
     tasks: (request) => hostActivities(site, site.hosts[0]!).tasks(request),
-    attempt: (spec, late) => {
-      // Cancelling ends the activity or the child, which gives the device back.
-      const scope = new CancellationScope();
-      void late.then(() => scope.cancel());
-      return scope.run(async () => {
+    attempt: (spec, late) =>
+      until(late, async () => {
         try {
           return await (config.rollout.grain === 'episode' ? whole(spec) : stepwise(spec));
         } catch (error) {
           return maskedOrThrow(spec, error);
         }
-      });
-    },
+      }),
+    ...(config.rollout.grain === 'episode' ? { parcel } : {}),
     timer: (ms, ring) => {
       const scope = new CancellationScope();
       // Time that a pause took says nothing of an attempt: it is waited for anew.
@@ -64,6 +70,13 @@ export function temporalPorts(site: Site, config: RunConfig, gate: Gate, under?:
       return () => scope.cancel();
     },
   };
+}
+
+/** Cancelling ends the activity or the child, which gives the device back. */
+function until<T>(late: Promise<void>, work: () => Promise<T>): Promise<T> {
+  const scope = new CancellationScope();
+  void late.then(() => scope.cancel());
+  return scope.run(work);
 }
 
 /** What becomes of an attempt that a pause holds up for longer than its lease or its time limit. */

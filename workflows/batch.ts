@@ -13,6 +13,11 @@ export interface BatchPorts {
    * nobody waits for its result any more, and it is to end.
    */
   attempt(spec: EpisodeSpec, late: Promise<void>): Promise<EpisodeResult>;
+  /**
+   * Several attempts in one call to one device host, results in their order; absent: each goes by itself. `turn` counts the
+   * parcels of a batch, so that they go round the hosts.
+   */
+  parcel?(specs: readonly EpisodeSpec[], turn: number, late: Promise<void>): Promise<EpisodeResult[]>;
   /** Calls `ring` once after so many milliseconds, unless the function it returns is called before. */
   timer(ms: number, ring: () => void): () => void;
 }
@@ -65,6 +70,8 @@ export interface RollOutOptions {
   infraRetries: number;
   /** Once half of the attempts are in: the rest is given up when so many milliseconds bring no other one. 0: never. */
   stragglerMs: number;
+  /** Attempts sent to a host in one call. Default 1. */
+  parcel?: number;
 }
 
 /**
@@ -73,38 +80,52 @@ export interface RollOutOptions {
  * The first fatal failure ends it, after all have settled.
  */
 export async function rollOut(
-  ports: BatchPorts,
+  ports: Pick<BatchPorts, 'attempt' | 'parcel' | 'timer'>,
   specs: readonly EpisodeSpec[],
   options: RollOutOptions,
 ): Promise<EpisodeResult[]> {
   const results = new Array<EpisodeResult>(specs.length);
   const fatal: unknown[] = [];
-  const stragglers = watchStragglers(ports, specs.length, options.stragglerMs);
-  const attempt = (spec: EpisodeSpec): Promise<EpisodeResult> => {
-    const givenUp = stragglers.late.then((): EpisodeResult => straggler(spec, options.stragglerMs));
+  const size = ports.parcel ? (options.parcel ?? 1) : 1;
+  // A parcel gives up its own stragglers first, so that one of them does not cost the others.
+  const quietMs = options.stragglerMs * (size > 1 ? 2 : 1);
+  const stragglers = watchStragglers(ports, specs.length, quietMs);
+  const send = (some: readonly EpisodeSpec[], turn: number): Promise<EpisodeResult[]> => {
+    const givenUp = stragglers.late.then(() => some.map((spec) => straggler(spec, quietMs)));
     // Nothing is begun that nobody will wait for.
     if (stragglers.isLate()) return givenUp;
-    return Promise.race([ports.attempt(spec, stragglers.late), givenUp]);
+    const sent =
+      some.length > 1 && ports.parcel
+        ? ports.parcel(some, turn, stragglers.late)
+        : ports.attempt(some[0]!, stragglers.late).then((result) => [result]);
+    return Promise.race([sent, givenUp]);
+  };
+  const settle = async (spec: EpisodeSpec, first: EpisodeResult): Promise<EpisodeResult> => {
+    let result = first;
+    for (let infraTry = 1; result.kind === 'masked' && infraTry <= options.infraRetries; infraTry++) {
+      if (stragglers.isLate()) break;
+      [result] = (await send([{ ...spec, infraTry }], 0)) as [EpisodeResult];
+    }
+    return result;
   };
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < specs.length && fatal.length === 0) {
-      const place = next++;
-      const spec = specs[place]!;
+      const from = next;
+      next += size;
+      const some = specs.slice(from, next);
       try {
-        let result = await attempt(spec);
-        for (let infraTry = 1; result.kind === 'masked' && infraTry <= options.infraRetries; infraTry++) {
-          if (stragglers.isLate()) break;
-          result = await attempt({ ...spec, infraTry });
-        }
-        results[place] = result;
+        const sent = await send(some, from / size);
+        const settled = await Promise.all(some.map((spec, i) => settle(spec, sent[i]!)));
+        settled.forEach((result, i) => (results[from + i] = result));
       } catch (error) {
         fatal.push(error);
       }
-      stragglers.finished();
+      stragglers.finished(some.length);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(options.limit, specs.length) }, lane));
+  const lanes = Math.max(1, Math.floor(Math.min(options.limit, specs.length) / size));
+  await Promise.all(Array.from({ length: lanes }, lane));
   stragglers.end();
   if (fatal.length > 0) throw fatal[0];
   return results;
@@ -138,8 +159,8 @@ function watchStragglers(ports: Pick<BatchPorts, 'timer'>, total: number, ms: nu
   return {
     late,
     isLate: () => isLate,
-    finished: () => {
-      done += 1;
+    finished: (attempts: number) => {
+      done += attempts;
       if (ms > 0 && cancel === null && 2 * done >= total && done < total) arm();
     },
     end: () => cancel?.(),
@@ -149,8 +170,9 @@ function watchStragglers(ports: Pick<BatchPorts, 'timer'>, total: number, ms: nu
 const rollOutOptions = ({ workflow, rollout }: RunConfig): RollOutOptions => ({
   limit: workflow.maxConcurrentEpisodes,
   infraRetries: rollout.infraRetries,
-  // A run that was started before there was such a key has none.
+  // A run that was started before there were such keys has none.
   stragglerMs: (rollout as Partial<RunConfig['rollout']>).stragglerMs ?? 0,
+  parcel: (rollout as Partial<RunConfig['rollout']>).parcel ?? 1,
 });
 
 /**

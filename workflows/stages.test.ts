@@ -47,7 +47,7 @@ describe('a batch', () => {
       open -= 1;
       return finished(spec);
     };
-    const results = await rollOut({ tasks: async () => [], attempt, timer }, specs, { ...once, limit: 4 });
+    const results = await rollOut({ attempt, timer }, specs, { ...once, limit: 4 });
     expect(results.map((r) => r.id)).toEqual(specs.map((_, i) => `${i}/0`));
     expect(most).toBe(4);
   });

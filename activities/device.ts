@@ -15,9 +15,9 @@ import type { DenseVerdict, Episode, EpisodeResult, EpisodeSpec } from '../domai
 import { createRuleJudge, judgeFault } from '../judges/rule.ts';
 import { hashSeed } from '../rl/random.ts';
 import { openRun } from '../store/index.ts';
-import { rollOut } from '../workflows/batch.ts';
-import type { BatchPorts } from '../workflows/batch.ts';
 import { taskIndex } from '../workflows/ids.ts';
+import { rollOut } from '../workflows/roll-out.ts';
+import type { AttemptPorts } from '../workflows/roll-out.ts';
 import type { DeviceActivities } from './api.ts';
 import { either, untilDeadline } from './deadline.ts';
 import { createDirectPorts } from './episode-ports.ts';
@@ -163,7 +163,7 @@ export async function createDeviceActivities(
 
     runEpisodes: asActivity((specs, stragglerMs) => {
       const cancelled = cancellation();
-      const ports: Pick<BatchPorts, 'attempt' | 'timer'> = {
+      const ports: AttemptPorts = {
         attempt: (spec, late) => whole(spec, either(cancelled, late)),
         timer: (ms, ring) => {
           const timer = setTimeout(ring, ms);

@@ -29,6 +29,7 @@ const config = runConfigSchema.parse({
   sft: { demonstrations: 60, steps: 40, batch: 16, chunk: 20 },
   learn: { warmup: 2, updates: 2, tasks: 3, attempts: 3 },
   evaluation: { instances: { 'heldout-params': 6 } },
+  rollout: { parcel: 3 },
   workflow: { continueAsNewEvery: 3 },
 });
 const RUN = 'pipeline';

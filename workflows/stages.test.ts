@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
 import { runConfigSchema } from '../configs/schema.ts';
-import { collectBatch, collectEvaluation, rollOut } from './batch.ts';
+import { collectBatch, collectEvaluation } from './batch.ts';
 import { evaluationDraw, taskIndex, updateId } from './ids.ts';
+import { rollOut } from './roll-out.ts';
 import type { StagePorts } from './stages.ts';
 import { advance } from './stages.ts';
 import { startCursor } from './types.ts';
@@ -63,6 +64,28 @@ describe('a batch', () => {
     expect((await rollOut(ports, [spec], { ...once, infraRetries: 2 }))[0]!.kind).toBe('finished');
     expect((await rollOut(ports, [spec], { ...once, infraRetries: 1 }))[0]!.kind).toBe('masked');
     expect(tries).toEqual([0, 1, 2, 0, 1]);
+  });
+
+  it('goes to the hosts in parcels; a masked attempt of one is made again by itself', async () => {
+    const sent: string[] = [];
+    const waits: number[] = [];
+    const name = (spec: EpisodeSpec): string => `${spec.key.draw}/${spec.infraTry}`;
+    const ports = {
+      timer: (ms: number) => (waits.push(ms), () => {}),
+      attempt: async (spec: EpisodeSpec) => (sent.push(name(spec)), finished(spec)),
+      parcel: async (some: readonly EpisodeSpec[], turn: number) => {
+        sent.push(`${turn}: ${some.map(name).join(' ')}`);
+        return some.map((spec) => (spec.key.draw === 4 ? masked(spec) : finished(spec)));
+      },
+    };
+    const specs = Array.from({ length: 7 }, (_, draw) => ({ key: { draw, attempt: 0 }, infraTry: 0 }) as EpisodeSpec);
+    const options = { limit: 6, infraRetries: 1, stragglerMs: 50, parcel: 3 };
+    const results = await rollOut(ports, specs, options);
+    expect(results.map((r) => `${r.id} ${r.kind}`)).toEqual(specs.map((_, i) => `${i}/0 finished`));
+    // The seventh is a parcel of one: a plain attempt.
+    expect(sent.toSorted()).toEqual(['0: 0/0 1/0 2/0', '1: 3/0 4/0 5/0', '4/1', '6/0']);
+    // A parcel deals with its own stragglers first.
+    expect(new Set(waits)).toEqual(new Set([100]));
   });
 
   it('is topped up with fresh attempts of the same tasks when too few are valid (algorithms.md, 2)', async () => {

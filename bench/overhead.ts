@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+/**
+ * `npm run bench:overhead [-- --rounds 2 --updates 12]`: the same training once as a plain loop (bench/bare.ts) and once by
+ * `tapwright run`, in turn, and the ratio of their times. Measured from the first row of metrics to the last (evaluation of
+ * the SFT policy, all updates), so that the start of processes counts for neither.
+ */
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const RUN = 'overhead';
+const POLL_MS = 20;
+
+interface Timed {
+  seconds: number;
+  /** The metrics, to see that both did the same work. */
+  metrics: string;
+}
+
+async function time(command: readonly string[], sets: readonly string[]): Promise<Timed> {
+  const home = await mkdtemp(join(tmpdir(), 'tapwright-overhead-'));
+  const file = join(home, 'runs', RUN, 'metrics.jsonl');
+  const rows = async (): Promise<string[]> =>
+    (await readFile(file, 'utf8').catch(() => '')).split('\n').filter((row) => row.endsWith('}'));
+  const env: NodeJS.ProcessEnv = { ...process.env, TAPWRIGHT_HOME: home };
+  delete env['TEMPORAL_ADDRESS'];
+  const args = [...command, 'configs/quickstart.yaml', '--id', RUN, ...sets.flatMap((set) => ['--set', set])];
+  const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  let ended: number | string | null = null;
+  child.once('close', (code, signal) => (ended = signal ?? code));
+  try {
+    let count = 0;
+    let first = 0;
+    let last = 0;
+    while (ended === null) {
+      const now = (await rows()).length;
+      if (now > count) {
+        last = performance.now();
+        if (count === 0) first = last;
+        count = now;
+      }
+      await sleep(POLL_MS);
+    }
+    if (ended !== 0) throw new Error(`${command.join(' ')} ended with ${String(ended)}`);
+    return { seconds: (last - first) / 1000, metrics: (await rows()).join('\n') };
+  } finally {
+    child.kill();
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { rounds: { type: 'string', default: '2' }, updates: { type: 'string', default: '12' } },
+  });
+  const sets = [
+    ...['sft.demonstrations=1200', 'sft.steps=50', `learn.updates=${values.updates}`],
+    ...['evaluation.instances.heldout-params=200', 'evaluation.instances.heldout-skin=0'],
+    'evaluation.instances.train=0',
+  ];
+  const ratios: number[] = [];
+  for (let round = 1; round <= Number(values.rounds); round++) {
+    const bare = await time(['--import', 'tsx', 'bench/bare.ts'], sets);
+    const durable = await time(['bin/tapwright.mjs', 'run'], sets);
+    if (bare.metrics !== durable.metrics) throw new Error('the two did not do the same work: their metrics differ');
+    ratios.push(durable.seconds / bare.seconds);
+    process.stdout.write(
+      `round ${round}: plain loop ${bare.seconds.toFixed(1)} s, on Temporal ${durable.seconds.toFixed(1)} s, ` +
+        `ratio ${ratios.at(-1)!.toFixed(3)}\n`,
+    );
+  }
+  const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length;
+  process.stdout.write(`ratio ${mean.toFixed(3)} (mean of ${ratios.length}), the same metrics in all\n`);
+}
+
+await main();

@@ -1,13 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import type { Command } from 'commander';
 import type { EvaluationCell } from '../activities/api.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import type { Split } from '../domain/index.ts';
 import { TapwrightError } from '../domain/errors.ts';
-import { connectClient } from '../workers/connect.ts';
+import { connectClient, createClient } from '../workers/connect.ts';
 import { settings } from '../workers/settings.ts';
 import { startSupervisor } from '../workers/supervisor.ts';
 import type { Supervisor } from '../workers/supervisor.ts';
@@ -21,10 +21,14 @@ import { createProgress, duration } from './progress.ts';
 import { writeReport } from './report/command.ts';
 import { resultsTable } from './results-table.ts';
 import { openRunFolder } from './run-folder.ts';
+import { troubleOf, troubleText } from './trouble.ts';
+import type { Trouble } from './trouble.ts';
 import type { OpenedRun } from './run-folder.ts';
 
 /** A status is asked for so often, in milliseconds. */
 const POLL_MS = 500;
+/** What a run is trying again, so often. */
+const TROUBLE_MS = 5_000;
 
 interface RunOptions {
   id?: string;
@@ -89,7 +93,7 @@ export async function train({ id, config, folder }: Pick<OpenedRun, 'id' | 'conf
     const names = queues(site.prefix);
     const input: TrainingInput = { run: id, config, site: { prefix: site.prefix, hosts: [site.host] } };
     const handle = await startOrAttach(client, 'trainingRun', id, names.workflow, [input]);
-    const status = (await Promise.race([follow(handle), supervisor.failed])) as RunStatus;
+    const status = (await Promise.race([follow(client, handle), supervisor.failed])) as RunStatus;
     process.stdout.write(`\n${await resultsTable(folder)}\n`);
     say(`report: ${await writeReport(await openHomeRun(id))}`);
     if (status.digest !== null) say(`digest: ${status.digest}`);
@@ -154,7 +158,7 @@ async function supervised(
     const connection = await connectClient(supervisor.address);
     try {
       await Promise.race([supervisor.ready, supervisor.failed]);
-      await body(new Client({ connection, namespace: settings().namespace }), supervisor);
+      await body(createClient(connection), supervisor);
     } finally {
       await connection.close();
     }
@@ -184,12 +188,14 @@ async function startOrAttach(
   }
 }
 
-/** Shows progress until the run has ended; waits for a server that is away. */
-async function follow(handle: WorkflowHandle): Promise<unknown> {
+/** Shows progress, or why there is none, until the run has ended; waits for a server that is away. */
+async function follow(client: Client, handle: WorkflowHandle): Promise<unknown> {
   const tty = process.stdout.isTTY;
   const progress = createProgress({ tty, write: (text) => process.stdout.write(text), now: () => Date.now() });
   const startedAt = Date.now();
   let last: RunStatus | null = null;
+  let trouble: Trouble | undefined;
+  let askedAt = startedAt;
   let ended = false;
   const result = (async (): Promise<unknown> => {
     for (;;) {
@@ -208,7 +214,11 @@ async function follow(handle: WorkflowHandle): Promise<unknown> {
   while (!ended) {
     try {
       last = await handle.query<RunStatus>('status');
-      progress.show(last);
+      if (Date.now() - askedAt >= TROUBLE_MS) {
+        [trouble] = await troubleOf(client, handle.workflowId);
+        askedAt = Date.now();
+      }
+      progress.show(last, trouble && troubleText(trouble));
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) break;
       if (last !== null && unreachable(error)) progress.show(last, 'waiting for the Temporal server');

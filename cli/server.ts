@@ -1,16 +1,15 @@
 import { connect as connectSocket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  Client,
-  Connection,
-  WorkflowNotFoundError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
-} from '@temporalio/client';
+import { Connection, WorkflowNotFoundError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
 import { TapwrightError } from '../domain/errors.ts';
+import type { Client } from '@temporalio/client';
+import { createClient } from '../workers/connect.ts';
 import { settings } from '../workers/settings.ts';
 import { fromFailure } from '../workflows/failures.ts';
 import type { ControlView, RunStatus } from '../workflows/types.ts';
 import { serverAddress } from './home.ts';
+import { troubleOf } from './trouble.ts';
+import type { Trouble } from './trouble.ts';
 
 /** How long a server may take to let us in, and a workflow to answer, in milliseconds: on a machine at work, seconds. */
 const CONNECT_MS = 20_000;
@@ -48,7 +47,7 @@ export async function withServer<T>(body: (client: Client) => Promise<T>): Promi
     );
   }
   try {
-    return await body(new Client({ connection, namespace: settings().namespace }));
+    return await body(createClient(connection));
   } finally {
     await connection.close();
   }
@@ -83,17 +82,30 @@ export function orderRun(id: string, update: string, args: unknown[]): Promise<C
   });
 }
 
-/** What a running run says of its control; null when it does not run or does not answer soon. */
-export async function askControl(address: string, id: string): Promise<ControlView | null> {
+/** What a running run says of itself. */
+export interface Answer {
+  control: ControlView | null;
+  trouble: Trouble[];
+}
+
+/** A running run's control and trouble; null when it does not run or does not answer soon. */
+export async function askRun(address: string, id: string): Promise<Answer | null> {
   let connection: Connection | null = null;
   let late = false;
-  const ask = async (): Promise<ControlView | null> => {
+  const ask = async (): Promise<Answer | null> => {
     connection = await connect(address);
     if (late) await connection?.close();
     if (connection === null || late) return null;
-    const handle = new Client({ connection, namespace: settings().namespace }).workflow.getHandle(id);
+    const client = createClient(connection);
+    const handle = client.workflow.getHandle(id);
     if ((await handle.describe()).status.name !== 'RUNNING') return null;
-    return (await handle.query<RunStatus>('status')).control ?? null;
+    const trouble = await troubleOf(client, id);
+    // Nobody answers a query when the workflow's worker is away; what is tried again is known without it.
+    const control = await Promise.race([
+      handle.query<RunStatus>('status').then((status) => status.control ?? null),
+      sleep(STATUS_MS / 2, null, { ref: false }),
+    ]);
+    return { control, trouble };
   };
   try {
     return await Promise.race([ask().catch(() => null), sleep(STATUS_MS, null, { ref: false })]);

@@ -4,6 +4,9 @@ import { checkpointIndex } from '../store/index.ts';
 import type { ControlView } from '../workflows/types.ts';
 import { alive, openHomeRun, serverAddress } from './home.ts';
 import { tableOf } from './results-table.ts';
+import type { Answer } from './server.ts';
+import { troubleText } from './trouble.ts';
+import type { Trouble } from './trouble.ts';
 
 /** Where a run stands, read from its folder: works with or without its processes, which say the rest when they are up. */
 export interface RunState {
@@ -17,6 +20,8 @@ export interface RunState {
   lastMetrics: MetricsRow | null;
   /** Pause and budget, as the running workflow says; null when there is none to ask. */
   control: ControlView | null;
+  /** What it is trying again after a failure, as its server says. */
+  trouble: Trouble[];
   /** `run@update` of the runs it branched from, the oldest first. */
   lineage: string[];
   /** Why a run that came to its end did so before its config says; null when it did not. */
@@ -25,7 +30,8 @@ export interface RunState {
   evaluations: { policy: string; checkpoint: string; suite: string; split: string; n: number; successes: number }[];
 }
 
-export async function runState(run: RunFolder, control: ControlView | null = null): Promise<RunState> {
+export async function runState(run: RunFolder, answer: Answer | null = null): Promise<RunState> {
+  const control = answer?.control ?? null;
   const { sft, learn, evaluation } = run.config;
   const [latest, rows, { cells }, processes, { ended, lineage }] = await Promise.all([
     run.checkpoints.latest(),
@@ -51,6 +57,7 @@ export async function runState(run: RunFolder, control: ControlView | null = nul
     of: Math.max(update, lengths[stage === 'start' ? 'sft' : stage]),
     lastMetrics: rows.at(-1) ?? null,
     control,
+    trouble: answer?.trouble ?? [],
     lineage: Array.isArray(lineage) ? (lineage as Ancestor[]).map((from) => `${from.run}@${from.update}`) : [],
     ended: control === null && typeof ended === 'string' ? ended : null,
     processes: processes.map(({ role, pid }) => ({ role, pid, alive: alive(pid) })),
@@ -88,6 +95,7 @@ export function statusText(state: RunState, table: string | null): string {
   if (state.lineage.length > 0) lines.push(`branch of  ${state.lineage.join(' -> ')}`);
   if (state.ended !== null) lines.push(`ended      ${state.ended}; tapwright run goes on from here`);
   if (state.control !== null) lines.push(...controlLines(state.control));
+  for (const trouble of state.trouble) lines.push(`trouble    ${troubleText(trouble)}`);
   const { stage, update, ...metrics } = state.lastMetrics ?? { stage: '', update: 0 };
   if (state.lastMetrics !== null) {
     lines.push(`metrics    of ${stage} ${update}`);
@@ -130,17 +138,17 @@ export function registerStatus(program: Command): void {
     .option('--json', 'print it as JSON')
     .action(async (id: string, options: { json?: boolean }) => {
       const run = await openHomeRun(id);
-      const state = await runState(run, await controlOf(id));
+      const state = await runState(run, await answerOf(id));
       const { cells } = await run.results();
       const text = options.json === true ? JSON.stringify(state, null, 2) : statusText(state, table(cells));
       process.stdout.write(`${text}\n`);
     });
 }
 
-/** What the running workflow says of its control. The client is loaded only when there may be somebody to ask. */
-async function controlOf(id: string): Promise<ControlView | null> {
+/** What the running workflow says. The client is loaded only when there may be somebody to ask. */
+async function answerOf(id: string): Promise<Answer | null> {
   const address = await serverAddress();
-  return address === null ? null : (await import('./server.ts')).askControl(address, id);
+  return address === null ? null : (await import('./server.ts')).askRun(address, id);
 }
 
 function table(cells: Parameters<typeof tableOf>[0]): string | null {

@@ -12,6 +12,7 @@ import type { RunConfig } from '../configs/schema.ts';
 import { runConfigSchema } from '../configs/schema.ts';
 import type { EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
 import { workflowBundle } from '../workers/bundle.ts';
+import { dataConverter } from '../workers/claim-check.ts';
 import { queues } from '../workflows/queues.ts';
 import type { TrainingInput } from '../workflows/types.ts';
 import { localTemporal } from './local-temporal.ts';
@@ -104,16 +105,16 @@ export async function withWorkers<T>(
   workflow: Partial<WorkerOptions> = {},
 ): Promise<T> {
   const names = queues(prefix);
-  const connection = env.nativeConnection;
+  const common = { connection: env.nativeConnection, dataConverter: dataConverter(home) };
   const workers = await Promise.all([
     Worker.create({
-      connection,
+      ...common,
       taskQueue: names.workflow,
       workflowBundle: { codePath: await workflowBundle(home) },
       ...workflow,
     }),
-    Worker.create({ connection, taskQueue: names.device('here'), activities: { ...activities.device } }),
-    Worker.create({ connection, taskQueue: names.learn, activities: { ...activities.learn } }),
+    Worker.create({ ...common, taskQueue: names.device('here'), activities: { ...activities.device } }),
+    Worker.create({ ...common, taskQueue: names.learn, activities: { ...activities.learn } }),
   ]);
   const running = Promise.all(workers.map((worker) => worker.run()));
   try {

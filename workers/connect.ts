@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { TapwrightError } from '../domain/errors.ts';
+import { dataConverter } from './claim-check.ts';
+import { settings } from './settings.ts';
 
 /** How long a process waits for a server that is not there: longer than any restart, not for ever. */
 const PATIENCE_MS = 15 * 60_000;
@@ -27,6 +29,12 @@ export async function patiently<T>(address: string, connect: () => Promise<T>, p
     }
   }
 }
+
+/** A client of this home's runs. */
+export const createClient = (connection: Connection): Client => {
+  const { namespace, home } = settings();
+  return new Client({ connection, namespace, dataConverter: dataConverter(home) });
+};
 
 export const connectWorker = (address: string): Promise<NativeConnection> =>
   patiently(address, () => NativeConnection.connect({ address }));

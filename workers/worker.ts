@@ -2,6 +2,7 @@ import { Runtime, DefaultLogger, Worker } from '@temporalio/worker';
 import { TapwrightError } from '../domain/errors.ts';
 import { queues } from '../workflows/queues.ts';
 import { workflowBundle } from './bundle.ts';
+import { dataConverter } from './claim-check.ts';
 import { connectWorker } from './connect.ts';
 import { settings } from './settings.ts';
 
@@ -24,6 +25,7 @@ async function createWorker(role: Role, slots: number): Promise<{ worker: Worker
   const common = {
     connection,
     namespace: site.namespace,
+    dataConverter: dataConverter(site.home),
     shutdownGraceTime: GRACE,
     // Cancellation reaches an activity through its heartbeats only (temporal.md, rule 1).
     maxHeartbeatThrottleInterval: '15s',

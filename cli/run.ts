@@ -251,5 +251,6 @@ function cellsTable(cells: readonly EvaluationCell[]): string {
 }
 
 function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+  // A line of progress may stand there.
+  process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[2K' : ''}${line}\n`);
 }

@@ -17,6 +17,8 @@ export interface KeptOptions {
   logFile: string;
   /** Hears of every new pid, and null when it ends. */
   onPid(pid: number | null): void;
+  /** Hears how it ended when it is started again. */
+  onRestart?(message: string): void;
   /** Hears that it was started too often to go on. */
   onGiveUp(message: string): void;
   /** True when a line of its standard output says that it is ready. Default: a message `{ ready }` over the channel. */
@@ -91,6 +93,7 @@ export function keepChild(options: KeptOptions): Kept {
           options.onGiveUp(message);
           return;
         }
+        options.onRestart?.(`the ${options.role} process ended (${signal ?? `code ${code}`}): it is started again`);
         const delay = Math.min(10_000, 250 * 1.5 ** restarts);
         void sleep(delay).then(() => {
           if (!stopping) start();

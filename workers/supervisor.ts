@@ -10,6 +10,7 @@ import { readHomeState, writeHomeState, writeJson } from './home-state.ts';
 import type { HomeState } from './home-state.ts';
 import { settings } from './settings.ts';
 import { endServerLeftBehind, startTemporalServer } from './temporal-server.ts';
+import type { TemporalServerOptions } from './temporal-server.ts';
 
 /** One process of a run, as `tapwright status --json` lists it. */
 export interface ProcessRow {
@@ -68,23 +69,27 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     return saved;
   };
 
-  const server = await temporalServer(site, state, join(logs, 'temporal.log'), (pid) => {
-    note('temporal', pid);
-    if (pid === null || state.temporal === undefined) return;
-    // Started again: whoever comes after us must know which process to end.
-    state.temporal.pid = pid;
-    save().catch(() => {});
-  });
-  if (server.started !== null) {
-    state.temporal = server.started;
-    await save();
-  }
-
   let giveUp = (_error: Error): void => {};
   const failed = new Promise<never>((_, reject) => {
     giveUp = reject;
   });
   failed.catch(() => {});
+  const server = await temporalServer(site, state, {
+    logFile: join(logs, 'temporal.log'),
+    onPid: (pid) => {
+      note('temporal', pid);
+      if (pid === null || state.temporal === undefined) return;
+      // Started again: whoever comes after us must know which process to end.
+      state.temporal.pid = pid;
+      save().catch(() => {});
+    },
+    onRestart: options.say,
+    onGiveUp: (message) => giveUp(new TapwrightError('internal', message)),
+  });
+  if (server.started !== null) {
+    state.temporal = server.started;
+    await save();
+  }
   const children: Kept[] = [];
   const keep = (role: string, script: string, args: string[], env: Record<string, string>, ready?: 'line'): void => {
     children.push(
@@ -95,6 +100,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
         env,
         logFile: join(logs, `${role}.log`),
         onPid: (pid) => note(role, pid),
+        onRestart: options.say,
         onGiveUp: (message) => giveUp(new TapwrightError('internal', message)),
         ...(ready === 'line' ? { readyLine: (line: string) => line.startsWith('{') && line.includes('"port"') } : {}),
       }),
@@ -114,7 +120,11 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     TF_CPP_MIN_LOG_LEVEL: '2',
   };
   if (engine.url === 'embedded') {
-    state.enginePort = await usablePort(state.enginePort);
+    const wanted = state.enginePort;
+    state.enginePort = await usablePort(wanted);
+    if (wanted !== undefined && wanted !== state.enginePort) {
+      options.say(`port ${wanted} is taken by another program: the engine listens at ${state.enginePort} from now on`);
+    }
     await save();
     env['TAPWRIGHT_ENGINE_URL'] = `http://127.0.0.1:${state.enginePort}`;
     const threads = String(engine.threads);
@@ -136,6 +146,9 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   keep('device', 'workers/main.ts', ['--role', 'device', '--slots', String(parcels)], env);
   keep('learn', 'workers/main.ts', ['--role', 'learn'], env);
 
+  const ready = Promise.all(children.map((child) => child.ready)).then(() => {});
+  // It may be stopped before anybody waits for it.
+  ready.catch(() => {});
   let stopped: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
     await Promise.all(children.map((child) => child.stop()));
@@ -146,7 +159,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   };
   return {
     address: server.address,
-    ready: Promise.all(children.map((child) => child.ready)).then(() => {}),
+    ready,
     failed,
     stop: () => (stopped ??= stop()),
   };
@@ -167,8 +180,7 @@ interface Server {
 async function temporalServer(
   site: ReturnType<typeof settings>,
   state: HomeState,
-  logFile: string,
-  onPid: (pid: number | null) => void,
+  options: Omit<TemporalServerOptions, 'dbFile' | 'port'>,
 ): Promise<Server> {
   const external = { started: null, stop: async () => {} };
   if (site.temporal !== null) return { ...external, address: site.temporal };
@@ -180,7 +192,7 @@ async function temporalServer(
     else if (await answers(address)) return { ...external, address };
     delete state.temporal;
   }
-  const own = await startTemporalServer({ dbFile, logFile, onPid, ...(port === undefined ? {} : { port }) });
+  const own = await startTemporalServer({ ...options, dbFile, ...(port === undefined ? {} : { port }) });
   return {
     address: own.address,
     started: { address: own.address, pid: own.pid },

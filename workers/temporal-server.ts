@@ -22,6 +22,10 @@ export interface TemporalServerOptions {
   keep?: boolean;
   /** Hears of every new pid, and null when the process has ended. */
   onPid?(pid: number | null): void;
+  /** Hears how it ended when it is started again. */
+  onRestart?(message: string): void;
+  /** Hears that it ended too often in a row to go on. */
+  onGiveUp?(message: string): void;
 }
 
 export interface TemporalServer {
@@ -35,7 +39,9 @@ export interface TemporalServer {
 /** How long a start may take; a restart on a large database replays nothing, so this is generous. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
+/** Restarts in a row after which it is given up, and the time alive that ends a row. */
 const RESTARTS = 20;
+const ALIVE_MS = 60_000;
 const HOST = '127.0.0.1';
 
 /**
@@ -54,7 +60,7 @@ export function findTemporal(env: NodeJS.ProcessEnv = process.env): FoundTempora
  * Throws `not_found` (no binary), `invalid_config` (port taken), `internal` (it did not come up; with its last words).
  */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
-  const { dbFile, logFile, keep = true, onPid = () => {} } = options;
+  const { dbFile, logFile, keep = true, onPid = () => {}, onRestart = () => {}, onGiveUp = () => {} } = options;
   const found = findTemporal({ ...process.env, TEMPORAL_ADDRESS: undefined });
   if (found.kind !== 'binary') throw new TapwrightError('internal', 'expected a binary');
   const port = await freePort(options.port);
@@ -67,9 +73,17 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
 
   const watch = (running: ChildProcess): void => {
     onPid(running.pid ?? null);
-    running.once('exit', () => {
+    const startedAt = performance.now();
+    running.once('exit', (code, signal) => {
       onPid(null);
-      if (stopping || !keep || restarts++ >= RESTARTS) return;
+      if (stopping || !keep) return;
+      const how = `the Temporal server ended (${signal ?? `code ${code}`})`;
+      if (performance.now() - startedAt > ALIVE_MS) restarts = 0;
+      if (restarts++ >= RESTARTS) {
+        onGiveUp(`${how}, ${restarts} times in a row. ${lastWords(logFile)}`);
+        return;
+      }
+      onRestart(`${how}: it is started again, and the run waits for it`);
       void sleep(Math.min(5_000, 100 * 2 ** restarts)).then(() => {
         if (stopping) return;
         child = launch(found.path, port, dbFile, logFile);

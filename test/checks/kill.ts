@@ -19,8 +19,11 @@ import type { ProcessRow } from '../../workers/supervisor.ts';
  */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RUN = 'killed';
-/** Who can be hit; `supervisor` is the command line that was typed, `all` is everything at the same moment. */
-const VICTIMS = ['engine', 'learn', 'device', 'workflow', 'temporal', 'supervisor', 'all'] as const;
+/**
+ * Who can be hit; `supervisor` is the command line that was typed, `all` is everything at the same moment, `device-term` the
+ * device host by SIGTERM, which lets it give its devices back.
+ */
+const VICTIMS = ['engine', 'learn', 'device', 'device-term', 'workflow', 'temporal', 'supervisor', 'all'] as const;
 type Victim = (typeof VICTIMS)[number];
 interface Kill {
   victim: Victim;
@@ -110,9 +113,9 @@ async function listed(home: string): Promise<Map<string, number>> {
   }
 }
 
-function kill(pid: number): boolean {
+function kill(pid: number, signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): boolean {
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
     return true;
   } catch {
     return false;
@@ -152,9 +155,11 @@ async function drive(home: string, sets: string[], plan: readonly Kill[], undist
     if (seconds() >= due) {
       left.shift();
       const of = await pids(home);
-      const targets = next!.victim === 'all' ? [...of.values()] : [of.get(next!.victim)];
-      const hit = targets.filter((pid) => pid !== undefined && kill(pid)).length > 0;
-      hits.push(hit ? `${next!.victim} ${seconds().toFixed(0)}s` : `(${next!.victim} was not up)`);
+      const { victim } = next!;
+      const gently = victim === 'device-term';
+      const targets = victim === 'all' ? [...of.values()] : [of.get(gently ? 'device' : victim)];
+      const hit = targets.filter((pid) => pid !== undefined && kill(pid, gently ? 'SIGTERM' : 'SIGKILL')).length > 0;
+      hits.push(hit ? `${victim} ${seconds().toFixed(0)}s` : `(${victim} was not up)`);
       // A missed one is tried again a little later: the number of kills is a promise.
       if (!hit && !run.isOver()) left.unshift({ ...next!, at: (seconds() + 1) / undisturbed });
     }

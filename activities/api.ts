@@ -63,6 +63,8 @@ export interface BatchRequest {
   /** 1-based. */
   update: number;
   results: EpisodeResult[];
+  /** How long the attempts took; for `time/rollout` of the metrics. */
+  rolloutSeconds?: number;
 }
 
 /** One row of metrics.jsonl: keys are paths, values finite numbers or null. */

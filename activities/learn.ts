@@ -80,7 +80,8 @@ export async function createLearnActivities(
       return { policy: refOf(checkpoint), metrics };
     }),
 
-    learn: asActivity(async ({ run, phase, update, results }) => {
+    learn: asActivity(async ({ run, phase, update, results, rolloutSeconds = null }) => {
+      const began = performance.now();
       const learner = await learners(run);
       const { folder, config, trainer } = learner;
       const held = await folder.checkpoints.get(phase, update);
@@ -118,6 +119,8 @@ export async function createLearnActivities(
       if (warmup && update === config.learn.warmup) {
         metrics['warmup/policy_unchanged'] = (await policyUnchanged(learner, previous)) ? 1 : 0;
       }
+      metrics['time/rollout'] = rolloutSeconds;
+      metrics['time/learn'] = (performance.now() - began) / 1000;
       await appendMetrics(folder, phase, update, metrics);
       const at = warmup
         ? { stage: phase, sftChunks: previous.sftChunks, warmup: update, update: 0 }

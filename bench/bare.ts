@@ -79,13 +79,9 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
     update: async (phase, update, round, policy) => {
       const started = performance.now();
       const results = await collectBatch(batch, config, { run, phase, update, round, policy: policy.sampler });
-      const rolled = performance.now();
-      const outcome = await patient(() => learn.activities.learn({ run, phase, update, results }));
-      options.onMetrics(phase, update, {
-        ...outcome.metrics,
-        'time/rollout_s': (rolled - started) / 1000,
-        'time/learn_s': (performance.now() - rolled) / 1000,
-      });
+      const rolloutSeconds = (performance.now() - started) / 1000;
+      const outcome = await patient(() => learn.activities.learn({ run, phase, update, results, rolloutSeconds }));
+      options.onMetrics(phase, update, outcome.metrics);
       return outcome;
     },
     evaluate: async (policy) => {

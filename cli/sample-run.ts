@@ -61,7 +61,7 @@ function row(stage: 'warmup' | 'train', update: number, success: number, noise: 
     'outcome/success': success,
     'outcome/step_limit': 1 - success,
     ...(noise > 0.8 ? { 'mask/device_hung': 1 } : {}),
-    'time/rollout_s': 2 + noise,
+    'time/rollout': 2 + noise,
     ...policy,
   } as MetricsRow;
 }

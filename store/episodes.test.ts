@@ -1,5 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { createEpisodeStore } from './episodes.ts';
 import { createFiles } from './files.ts';
@@ -60,5 +61,39 @@ describe('episodes', () => {
     const episode = sampleEpisode(1, 0, 0);
     await episodes.put(episode);
     expect(await episodes.get(episode.id)).toEqual(episode);
+  });
+
+  it('that were changed after they were written are told from what was written, to the byte', async () => {
+    const { dir, episodes } = store();
+    const episode = sampleEpisode(1, 0, 0);
+    await episodes.put(episode);
+    const path = join(dir, 'u0001/t00/a0.json.gz');
+    const whole = readFileSync(path);
+    const text = gunzipSync(whole).toString('utf8');
+    expect(text).toContain('"distance":2');
+    writeFileSync(path, gzipSync(text.replace('"distance":2', '"distance":3')));
+    await expect(episodes.get(episode.id)).rejects.toMatchObject({
+      code: 'corrupt_record',
+      message: expect.stringMatching(/u0001\/t00\/a0 was changed after it was written/) as string,
+    });
+    // Put again, the record is kept beside what stands in its place.
+    const { ref } = await episodes.put(episode);
+    expect(await episodes.get(episode.id, ref)).toEqual(episode);
+    writeFileSync(path, whole);
+    expect(await episodes.get(episode.id)).toEqual(episode);
+    // A list that is torn or missing (an older run) proves nothing, and keeps nobody from reading.
+    writeFileSync(join(dir, 'u0001/refs'), 'abc');
+    expect(await episodes.get(episode.id)).toEqual(episode);
+  });
+
+  it('are listed with their hashes once, however often they are put', async () => {
+    const { dir, episodes } = store();
+    for (const attempt of [0, 0, 1, 0]) await episodes.put(sampleEpisode(1, 0, attempt, 1));
+    const lines = readFileSync(join(dir, 'u0001/refs'), 'utf8').trim().split('\n');
+    expect(lines.map((line) => line.split(' ')[1])).toEqual(['u0001/t00/a0', 'u0001/t00/a1']);
+    // A kill between record and line: the next one who puts it adds the line.
+    writeFileSync(join(dir, 'u0001/refs'), '');
+    const { ref } = await episodes.put(sampleEpisode(1, 0, 0, 1));
+    expect(readFileSync(join(dir, 'u0001/refs'), 'utf8')).toBe(`${ref.slice(7)} u0001/t00/a0\n`);
   });
 });

@@ -12,10 +12,15 @@ import type { Files } from './files.ts';
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
 const ENDING = '.json.gz';
+/** One a batch of attempts, in its folder. */
+const REFS = 'refs';
 /** Largest record, unpacked: a bound on what a damaged file can make of memory. */
 const MAX_BYTES = 512 * 1024 * 1024;
 
-/** Records of attempts: canonical JSON, packed, in `episodes/<id>.json.gz`; `zcat` reads them without us. */
+/**
+ * Records of attempts: canonical JSON, packed, in `episodes/<id>.json.gz`; `zcat` reads them without us. Beside those of a
+ * batch lies `refs`, a line `<sha256> <id>` for each: what was written can be told from what was changed later.
+ */
 export interface EpisodeStore {
   /**
    * Idempotent. `ref` is the hash of the canonical JSON, so equal attempts have equal refs on every machine. A second,
@@ -23,7 +28,10 @@ export interface EpisodeStore {
    * ref gets the record it stands for. Errors: `disk_full`, `invalid_input` (not JSON, bad id).
    */
   put(episode: Episode): Promise<{ ref: BlobRef }>;
-  /** The first record of the id, or the one of `ref`. Errors: `not_found`, `corrupt_record`. */
+  /**
+   * The first record of the id, or the one of `ref`. Errors: `not_found`; `corrupt_record` when it cannot be unpacked or is
+   * not what was written.
+   */
   get(id: string, ref?: BlobRef): Promise<Episode>;
   /** Ids in order, those that begin with `prefix` (`u0012/`, `e0000/t03/`). */
   list(prefix?: string): Promise<string[]>;
@@ -51,6 +59,17 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
     }
   };
   const hash = (bytes: Uint8Array): BlobRef => `sha256:${sha256Hex(bytes)}`;
+  const refsPath = (id: string): string => join(dir, id.split('/')[0]!, REFS);
+  /** Refs of the records that were written under an id; none in a run that is older than the list. */
+  const refsOf = async (id: string): Promise<BlobRef[]> => {
+    const text = await readFile(refsPath(id), 'utf8').catch(() => '');
+    // A line that was cut off says nothing.
+    const lines = text.split('\n').map((line) => /^([0-9a-f]{64}) (\S+)$/.exec(line));
+    return lines.flatMap((line) => (line?.[2] === id ? [`sha256:${line[1]!}` as const] : []));
+  };
+  /** No wait for the disk: a machine that loses power here loses at most the proof of its last records. */
+  const list = (id: string, ref: BlobRef): Promise<void> =>
+    files.append(refsPath(id), Buffer.from(`${ref.slice('sha256:'.length)} ${id}\n`), { sync: false });
 
   return {
     put: async (episode) => {
@@ -59,10 +78,15 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
       // Level 1: most of what can be saved is outlines said twice, and the device host has better things to do.
       const packed = await pack(bytes, { level: 1 });
       const path = pathOf(episode.id);
-      if (await files.writeNew(path, packed)) return { ref };
+      if (await files.writeNew(path, packed)) {
+        await list(episode.id, ref);
+        return { ref };
+      }
       const held = await read(path).catch(() => null);
       if (held === null) await files.write(path, packed);
       else if (!held.equals(bytes)) await files.write(pathOf(episode.id, ref), packed);
+      // It was made before: by somebody who may have been killed before this line.
+      if (!(await refsOf(episode.id)).includes(ref)) await list(episode.id, ref);
       return { ref };
     },
     get: async (id, ref) => {
@@ -78,6 +102,13 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
         throw new TapwrightError(
           'not_found',
           `no record of episode ${id}${ref === undefined ? '' : ` with hash ${ref}`} in ${dir}`,
+        );
+      }
+      const written = ref === undefined ? await refsOf(id) : [];
+      if (written.length > 0 && !written.includes(hash(bytes))) {
+        throw new TapwrightError(
+          'corrupt_record',
+          `the record of ${id} was changed after it was written: its hash is ${hash(bytes).slice(0, 19)}..., and ${refsPath(id)} says ${written.map((one) => `${one.slice(0, 19)}...`).join(' or ')}`,
         );
       }
       return JSON.parse(bytes.toString('utf8')) as Episode;

@@ -13,8 +13,8 @@ export interface Files {
   write(path: string, bytes: Uint8Array, options?: { sync?: boolean }): Promise<void>;
   /** The same, but an existing file stays as it is; false when there was one. */
   writeNew(path: string, bytes: Uint8Array): Promise<boolean>;
-  /** Adds bytes to the end of a file and waits for the disk. */
-  append(path: string, bytes: Uint8Array): Promise<void>;
+  /** Adds bytes to the end of a file and, unless `sync` is false, waits for the disk. */
+  append(path: string, bytes: Uint8Array, options?: { sync?: boolean }): Promise<void>;
 }
 
 /** Files being written end so; whatever reads a folder skips them. */
@@ -59,13 +59,13 @@ export function createFiles(options: { writeBytes?: WriteBytes } = {}): Files {
         await rm(part, { force: true });
       }
     },
-    append: async (path, bytes) => {
+    append: async (path, bytes, { sync = true } = {}) => {
       const handle = await openIn(path, 'a');
       try {
         const { size } = await handle.stat();
         try {
           await writeBytes(handle, bytes);
-          await handle.sync();
+          if (sync) await handle.sync();
         } catch (error) {
           // Half a line would be in the way of the next one.
           await handle.truncate(size).catch(() => {});

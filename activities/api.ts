@@ -1,5 +1,14 @@
 import type { EpisodePorts } from '../agent/ports.ts';
-import type { BlobRef, Episode, EpisodeResult, EpisodeSpec, Split, TaskInstance } from '../domain/index.ts';
+import type {
+  BlobRef,
+  Episode,
+  EpisodeResult,
+  EpisodeSpec,
+  ReplayMode,
+  ReplayResult,
+  Split,
+  TaskInstance,
+} from '../domain/index.ts';
 
 /** Types only: what workflows see of the activities. Payloads are small; everything large travels by reference. */
 
@@ -24,6 +33,16 @@ export interface DemoChunk {
   rows: number;
 }
 
+/** Recorded attempts of a run that are to be done over, side by side. */
+export interface ReplayRequest {
+  run: string;
+  mode: ReplayMode;
+  /** Sampler checkpoint of a live replay; null: each attempt's own. */
+  policy: string | null;
+  /** Ids; the records are read from the store. */
+  episodes: string[];
+}
+
 /** On `<prefix>-device-<host>`. */
 export interface DeviceActivities {
   tasks(request: TaskRequest): Promise<TaskInstance[]>;
@@ -39,6 +58,8 @@ export interface DeviceActivities {
   judgeOutcome: EpisodePorts['judgeOutcome'];
   closeEpisode: EpisodePorts['close'];
   recordEpisode(episode: Episode): Promise<EpisodeResult>;
+  /** Results in the order of the ids; what fails on a device, at a judge or in the store is a value. */
+  replayEpisodes(request: ReplayRequest): Promise<ReplayResult[]>;
 }
 
 /** What the workflow needs to know of a checkpoint. */

@@ -4,9 +4,11 @@ import type { DemonstrationRow } from '../agent/demonstrate.ts';
 import { createGrounderRouter } from '../agent/grounder.ts';
 import { runEpisode } from '../agent/loop.ts';
 import { createPlanner } from '../agent/planner.ts';
+import type { Planner } from '../agent/planner.ts';
 import { createTokenizer } from '../agent/tokenizer.ts';
 import { createRuleUser } from '../agent/user.ts';
 import { hasCritic } from '../configs/schema.ts';
+import type { PixelSink } from '../devices/device.ts';
 import { openLeaseTable } from '../devices/leases.ts';
 import type { LeaseTable } from '../devices/leases.ts';
 import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
@@ -24,6 +26,7 @@ import { createDirectPorts } from './episode-ports.ts';
 import type { DirectPorts } from './episode-ports.ts';
 import { asActivity, cancellation } from './heartbeat.ts';
 import { remember } from './remember.ts';
+import { createReplay } from './replay.ts';
 import { createRooms } from './rooms.ts';
 import { createSampler } from './engine.ts';
 
@@ -42,6 +45,7 @@ export async function createDeviceActivities(
   const rooms = createRooms();
   const grounder = createGrounderRouter();
   const user = createRuleUser();
+  const judge = createRuleJudge();
   const folder = remember((run: string) => openRun(options.home, run));
 
   const engines: { close(): Promise<void> }[] = [];
@@ -59,11 +63,9 @@ export async function createDeviceActivities(
   /** The host's devices are shared by all runs; how many there are is said by the first of them. */
   const leaseFile = join(options.home, 'devices', `${(options.host ?? 'local').replace(/[^\w.-]/g, '_')}.journal`);
   let table: Promise<LeaseTable> | null = null;
-  const opened: DirectPorts[] = [];
-  const ports = remember(async (where: string): Promise<DirectPorts> => {
-    const [run, suite] = JSON.parse(where) as [string, string];
-    const { config, planner } = await agent(run);
-    const { blobs } = await folder(run);
+  const opened = new Set<DirectPorts>();
+  const openPorts = async (run: string, suite: string, planner: Planner, pixels: PixelSink): Promise<DirectPorts> => {
+    const { config } = await folder(run);
     const { count: devices, leaseTtlMs: ttlMs } = config.devices;
     table ??= openLeaseTable(leaseFile, { devices, ttlMs });
     // The next one may find the file free.
@@ -74,12 +76,17 @@ export async function createDeviceActivities(
       planner,
       grounder,
       user,
-      judge: createRuleJudge(),
-      pixels: (png) => blobs.put(png),
+      judge,
+      pixels,
       judgeFault,
     });
-    opened.push(made);
+    opened.add(made);
     return made;
+  };
+  const ports = remember(async (where: string): Promise<DirectPorts> => {
+    const [run, suite] = JSON.parse(where) as [string, string];
+    const { blobs } = await folder(run);
+    return openPorts(run, suite, (await agent(run)).planner, (png) => blobs.put(png));
   });
   const portsOf = (spec: EpisodeSpec): Promise<DirectPorts> => ports(JSON.stringify([spec.key.run, spec.task.suite]));
 
@@ -108,6 +115,20 @@ export async function createDeviceActivities(
       return { kind: 'masked', id: episodeId(spec.key), failure: failure.code, message: failure.message, step };
     }
   };
+
+  const replayOne = createReplay({
+    folder,
+    judge,
+    planner: async (run) => (await agent(run)).planner,
+    withPorts: async (run, suite, planner, body) => {
+      const own = await openPorts(run, suite, planner, null);
+      try {
+        return await body(own);
+      } finally {
+        opened.delete(own);
+      }
+    },
+  });
 
   const activities: DeviceActivities = {
     tasks: asActivity(async ({ run, suite, split, seed, indices }) => {
@@ -180,11 +201,20 @@ export async function createDeviceActivities(
     judgeOutcome: asActivity(async (spec, evidence) => (await portsOf(spec)).judgeOutcome(spec, evidence)),
     closeEpisode: asActivity(async (spec, lease) => (await portsOf(spec)).close(spec, lease)),
     recordEpisode: asActivity(record),
+
+    replayEpisodes: asActivity(async ({ episodes, ...how }) => {
+      const cancelled = cancellation();
+      const settled = await Promise.allSettled(episodes.map((id) => replayOne(id, how, cancelled)));
+      return settled.map((one) => {
+        if (one.status === 'rejected') throw one.reason;
+        return one.value;
+      });
+    }),
   };
   return {
     activities,
     close: async () => {
-      await Promise.all(opened.map((ports) => ports.drain()));
+      await Promise.all([...opened].map((ports) => ports.drain()));
       if (table !== null) (await table).close();
       await Promise.all(engines.map((engine) => engine.close()));
       await rooms.close();

@@ -14,9 +14,9 @@ import { workflowBundle } from '../workers/bundle.ts';
 import { keepChild } from '../workers/child.ts';
 import type { Kept } from '../workers/child.ts';
 import { engineArgs, usablePort } from '../workers/engine-process.ts';
-import { episodeSpec } from '../workflows/batch.ts';
 import { queues } from '../workflows/queues.ts';
 import type { EpisodeInput } from '../workflows/episode.ts';
+import { episodeSpec } from '../workflows/spec.ts';
 import type { RunStatus, TrainingInput } from '../workflows/types.ts';
 import { localTemporal } from './local-temporal.ts';
 

@@ -1,9 +1,10 @@
-import type { EpisodeKey, EpisodeResult, EpisodeSpec, Outcome, TaskInstance } from '../domain/index.ts';
+import type { EpisodeResult, EpisodeSpec, Outcome, TaskInstance } from '../domain/index.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import type { EvaluationBatch, TaskRequest } from '../activities/api.ts';
 import { EVALUATION_SEED, evaluationDraw, taskIndex } from './ids.ts';
 import { rollOut } from './roll-out.ts';
 import type { AttemptPorts, RollOutOptions } from './roll-out.ts';
+import { episodeSpec } from './spec.ts';
 import type { EvaluationInput } from './types.ts';
 
 /** Where batches get their work done. */
@@ -24,33 +25,6 @@ export function judgeCalls(results: readonly EpisodeResult[]): number {
 }
 /** Outcomes that no terminal judge is asked about. */
 const UNJUDGED: readonly Outcome[] = ['step_limit', 'unparseable'];
-
-/** The specification of one attempt: pure, from the config and the key alone. */
-export function episodeSpec(
-  config: RunConfig,
-  key: EpisodeKey,
-  task: TaskInstance,
-  policy: string,
-  seed: number = config.seed,
-): EpisodeSpec {
-  const evaluating = key.phase === 'eval';
-  return {
-    key,
-    seed,
-    task,
-    policy,
-    temperature: evaluating && config.evaluation.greedy ? 0 : config.agent.temperature,
-    maxTokens: config.agent.maxTokens,
-    decodeMask: config.agent.decodeMask,
-    grounder: config.agent.grounder,
-    maxUnparseable: config.agent.maxUnparseable,
-    // Faults are for training batches: an evaluation measures the policy.
-    faults: evaluating ? {} : config.devices.faults,
-    keepScreens: config.devices.keepScreens === 'all' || (evaluating && config.devices.keepScreens === 'eval'),
-    deadlineMs: config.rollout.deadlineMs,
-    infraTry: 0,
-  };
-}
 
 const rollOutOptions = ({ workflow, rollout }: RunConfig): RollOutOptions => ({
   limit: workflow.maxConcurrentEpisodes,

@@ -13,6 +13,11 @@ export function evaluationId(run: string, update: number, label: string): string
   return `${run}/eval/u${pad(update)}${label === '' ? '' : `/${label}`}`;
 }
 
+/** `run/replay/1f2e3d4c`: `label` tells what is replayed, and how. */
+export function replayId(run: string, label: string): string {
+  return `${run}/replay/${label}`;
+}
+
 /** `run/u0012/t07/a3`, with `/r1` for the first infrastructure retry; `under` stands in the place of the run. */
 export function episodeWorkflowId(key: EpisodeKey, infraTry: number, under: string = key.run): string {
   const stage = { warmup: 'w', train: 'u', eval: 'e', demo: 'd' }[key.phase];

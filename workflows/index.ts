@@ -2,5 +2,6 @@
 export { episode } from './episode.ts';
 export { evaluation } from './evaluation.ts';
 export { policyUpdate } from './policy-update.ts';
+export { replay } from './replay.ts';
 export { scheduledEvaluation } from './scheduled-evaluation.ts';
 export { trainingRun } from './training-run.ts';

@@ -40,6 +40,20 @@ export const episodeActivities = (site: Site, host: string, config: RunConfig): 
     retry: { ...outage, nonRetryableErrorTypes: ['TemporalTimeout:StartToClose'] },
   });
 
+/** Replays: as whole attempts, but nobody learns from them, so that a host which is away is not waited for as long. */
+export const replayActivities = (site: Site, host: string, config: RunConfig): DeviceActivities =>
+  proxyActivities<DeviceActivities>({
+    taskQueue: queues(site.prefix).device(host),
+    startToCloseTimeout: config.rollout.deadlineMs + 30_000,
+    heartbeatTimeout: HEARTBEAT,
+    retry: {
+      ...outage,
+      maximumAttempts: REPLAY_ATTEMPTS,
+      nonRetryableErrorTypes: ['TemporalTimeout:StartToClose'],
+    },
+  });
+const REPLAY_ATTEMPTS = 12;
+
 /** One step of an attempt. Never tried again: after doubt the state of the device is unknown (design.md, 5). */
 export const stepActivities = (site: Site, host: string, config: RunConfig): DeviceActivities =>
   proxyActivities<DeviceActivities>({

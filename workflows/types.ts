@@ -1,6 +1,6 @@
 import type { DemoChunk, EvaluationCell, Metrics, PolicyRef } from '../activities/api.ts';
 import type { RunConfig } from '../configs/schema.ts';
-import type { Split } from '../domain/index.ts';
+import type { ReplayMode, ReplayResult, Split } from '../domain/index.ts';
 
 /** What a whole run needs to know of its surroundings. */
 export interface Site {
@@ -111,6 +111,41 @@ export interface EvaluationInput {
   suite: string;
   instances: Partial<Record<Split, number>>;
 }
+
+export interface ReplayInput {
+  run: string;
+  config: RunConfig;
+  site: Site;
+  mode: ReplayMode;
+  /** Sampler checkpoint that decides in a live replay; null: the one each attempt was recorded with. */
+  policy: string | null;
+  /** Ids of what is still to be replayed. */
+  episodes: string[];
+  /** Handed on at continue-as-new. */
+  tally?: ReplayTally;
+}
+
+/** How replays stand, and in the end how they came out. */
+export interface ReplayTally {
+  of: number;
+  done: number;
+  identical: number;
+  different: number;
+  failed: number;
+  /** What differs first and what failed, by field and by class: how often. */
+  why: Record<string, number>;
+  /** Those that are not identical, the first ones whole. */
+  told: Exclude<ReplayResult, { kind: 'identical' }>[];
+}
+export const startTally = (of: number): ReplayTally => ({
+  of,
+  done: 0,
+  identical: 0,
+  different: 0,
+  failed: 0,
+  why: {},
+  told: [],
+});
 
 /** What a schedule starts again and again: of which policy is found out each time. */
 export interface ScheduledEvaluationInput {

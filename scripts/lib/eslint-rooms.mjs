@@ -20,7 +20,10 @@ export const ROOMS = {
   engine: { values: [...pure, 'rl'], types: ['configs/schema'] },
   store: { values: pure, types: ['configs/schema'] },
   workflows: { values: [...pure, 'rl', 'agent/loop'], types: ['activities', 'configs', ...CONTRACTS] },
-  activities: { values: [...every, 'workflows/failures', 'workflows/ids', 'workflows/roll-out'], types: ['workflows'] },
+  activities: {
+    values: [...every, 'workflows/failures', 'workflows/ids', 'workflows/roll-out', 'workflows/spec'],
+    types: ['workflows'],
+  },
   workers: { values: [...every, 'activities', 'workflows/queues', 'workflows/ids', 'scripts'], types: ['workflows'] },
 };
 

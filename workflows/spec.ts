@@ -1,0 +1,29 @@
+import type { RunConfig } from '../configs/schema.ts';
+import type { EpisodeKey, EpisodeSpec, TaskInstance } from '../domain/index.ts';
+
+/** The specification of one attempt: pure, from the config and the key alone. */
+export function episodeSpec(
+  config: RunConfig,
+  key: EpisodeKey,
+  task: TaskInstance,
+  policy: string,
+  seed: number = config.seed,
+): EpisodeSpec {
+  const evaluating = key.phase === 'eval';
+  return {
+    key,
+    seed,
+    task,
+    policy,
+    temperature: evaluating && config.evaluation.greedy ? 0 : config.agent.temperature,
+    maxTokens: config.agent.maxTokens,
+    decodeMask: config.agent.decodeMask,
+    grounder: config.agent.grounder,
+    maxUnparseable: config.agent.maxUnparseable,
+    // Faults are for training batches: an evaluation measures the policy.
+    faults: evaluating ? {} : config.devices.faults,
+    keepScreens: config.devices.keepScreens === 'all' || (evaluating && config.devices.keepScreens === 'eval'),
+    deadlineMs: config.rollout.deadlineMs,
+    infraTry: 0,
+  };
+}

@@ -18,6 +18,8 @@ Examples:
   $ tapwright branch my-run --from-update 50 --set learn.learningRate=1e-4
   $ tapwright schedule create my-run --cron "0 * * * *"        evaluate its newest checkpoint every hour
   $ tapwright episode my-run u0040/t03/a1                      one attempt, step by step
+  $ tapwright replay my-run u0040/t03/a1                       the same again on a fresh device: is it identical?
+  $ tapwright replay my-run --where outcome=failure --judge    judge all that failed again
 
 TAPWRIGHT_HOME is the folder of runs and of the server's database (default .tapwright/ here).
 Exit codes: 0 done, 1 the run failed, 2 something typed cannot be done.`;
@@ -38,12 +40,20 @@ export async function createProgram(only?: string): Promise<Command> {
       { registerControl },
       { registerBranch },
       { registerSchedule },
-    ] = await Promise.all([import('./run.ts'), import('./control.ts'), import('./branch.ts'), import('./schedule.ts')]);
+      { registerReplay },
+    ] = await Promise.all([
+      import('./run.ts'),
+      import('./control.ts'),
+      import('./branch.ts'),
+      import('./schedule.ts'),
+      import('./replay.ts'),
+    ]);
     registerRun(program);
     registerEval(program);
     registerControl(program);
     registerBranch(program);
     registerSchedule(program);
+    registerReplay(program);
     registerWorker(program);
   }
   const [{ registerStatus }, { registerEpisode }, { registerReport, registerDigest }, { registerDoctor }] =

@@ -10,7 +10,7 @@ import { TapwrightError } from '../domain/errors.ts';
 import { connectClient, createClient } from '../workers/connect.ts';
 import { settings } from '../workers/settings.ts';
 import { startSupervisor } from '../workers/supervisor.ts';
-import type { Supervisor } from '../workers/supervisor.ts';
+import type { Supervisor, SupervisorOptions } from '../workers/supervisor.ts';
 import { evaluationId } from '../workflows/ids.ts';
 import { requireEngine } from '../workers/engine-process.ts';
 import { queues } from '../workflows/queues.ts';
@@ -136,20 +136,22 @@ async function evaluate(id: string, options: { suite?: string; split: string; n:
 }
 
 /** Starts what is missing, runs the body, takes all down again; on Ctrl-C the run stays where it is, resumable. */
-async function supervised(
+export async function supervised(
   id: string,
   config: RunConfig,
   folder: string,
   body: (client: Client, supervisor: Supervisor) => Promise<void>,
+  options: { goOn?: string; without?: SupervisorOptions['without'] } = {},
 ): Promise<void> {
-  await requireEngine(config.engine.url);
+  const { without = [], goOn = `tapwright run ${folder}/config.yaml --id ${id}` } = options;
+  if (!without.includes('engine')) await requireEngine(config.engine.url);
   await mkdir(folder, { recursive: true });
-  const supervisor = await startSupervisor({ run: id, config, folder, say });
+  const supervisor = await startSupervisor({ run: id, config, folder, say, without });
   let interrupted = false;
   const onSignal = (): void => {
     if (interrupted) return;
     interrupted = true;
-    say(`\nstopping the processes; the run is kept: go on with  tapwright run ${folder}/config.yaml --id ${id}`);
+    say(`\nstopping the processes; the run is kept: go on with  ${goOn}`);
     void supervisor.stop().then(() => process.exit(130));
   };
   process.on('SIGINT', onSignal);
@@ -173,7 +175,7 @@ async function supervised(
 }
 
 /** The workflow of this id: the open one, or a new one. A closed one may be started again: its steps find their work done. */
-async function startOrAttach(
+export async function startOrAttach(
   client: Client,
   type: string,
   workflowId: string,
@@ -231,7 +233,8 @@ async function follow(client: Client, handle: WorkflowHandle): Promise<unknown> 
   return status;
 }
 
-function unreachable(error: unknown): boolean {
+/** True when an error says that the server is away. */
+export function unreachable(error: unknown): boolean {
   for (let e = error; e instanceof Error; e = e.cause) {
     const code = (e as { code?: unknown }).code;
     // gRPC: 14 unavailable, 4 deadline exceeded, 1 cancelled with the connection.

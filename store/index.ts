@@ -7,3 +7,4 @@ export * from './episodes.ts';
 export * from './metrics.ts';
 export * from './results.ts';
 export * from './run-folder.ts';
+export * from './select-episodes.ts';

@@ -63,8 +63,8 @@ describe('saved histories', () => {
       files.map((file) => join(HISTORIES, file)),
     );
     expect(said).toEqual(Object.fromEntries(files.map((file) => [file, null])));
-    const scenarios = ['training-run', 'continue-as-new', 'pause-resume', 'policy-update-paused', 'episode-paused'];
-    for (const scenario of scenarios) expect(files).toContain(basename(historyFile(scenario)));
+    const runs = ['training-run', 'continue-as-new', 'pause-resume', 'policy-update-paused', 'episode-paused'];
+    for (const scenario of [...runs, 'replay']) expect(files).toContain(basename(historyFile(scenario)));
   }, 180_000);
 
   // The worked example of CONTRIBUTING.md.

@@ -34,6 +34,8 @@ export interface SupervisorOptions {
   /** Folder of the run: processes.json and logs/ go there. */
   folder: string;
   say(line: string): void;
+  /** Processes that the work at hand does not need. */
+  without?: readonly ('engine' | 'learn')[];
 }
 
 /**
@@ -108,6 +110,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   };
 
   const { engine } = options.config;
+  const { without = [] } = options;
   const env: Record<string, string> = {
     TAPWRIGHT_HOME: site.home,
     TAPWRIGHT_QUEUES: site.prefix,
@@ -119,7 +122,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     TF_NUM_INTEROP_THREADS: '1',
     TF_CPP_MIN_LOG_LEVEL: '2',
   };
-  if (engine.url === 'embedded') {
+  if (engine.url === 'embedded' && !without.includes('engine')) {
     const wanted = state.enginePort;
     state.enginePort = await usablePort(wanted);
     if (wanted !== undefined && wanted !== state.enginePort) {
@@ -135,7 +138,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
       { ...env, TF_NUM_INTRAOP_THREADS: threads },
       'line',
     );
-  } else {
+  } else if (engine.url !== 'embedded') {
     env['TAPWRIGHT_ENGINE_URL'] = engine.url;
   }
   const { devices, rollout, workflow } = options.config;
@@ -144,7 +147,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const parcels = rollout.grain === 'step' ? atOnce : Math.floor(atOnce / rollout.parcel);
   keep('workflow', 'workers/main.ts', ['--role', 'workflow', '--slots', String(atOnce)], env);
   keep('device', 'workers/main.ts', ['--role', 'device', '--slots', String(parcels)], env);
-  keep('learn', 'workers/main.ts', ['--role', 'learn'], env);
+  if (!without.includes('learn')) keep('learn', 'workers/main.ts', ['--role', 'learn'], env);
 
   const ready = Promise.all(children.map((child) => child.ready)).then(() => {});
   // It may be stopped before anybody waits for it.

@@ -14,7 +14,7 @@ export function progressText({ done, of, identical, different, failed }: ReplayT
 
 /** What replays came to, for a terminal: those that are not identical, one by one, and the counts. */
 export function replayText(result: ReplayTally & { run: string; mode: ReplayMode; policy: string | null }): string {
-  const { run, mode, policy, of, identical, different, failed, why, told } = result;
+  const { run, mode, policy, of, identical, different, failed, why, outcomes, told } = result;
   const by = mode === 'live' ? `, decided by ${policy ?? 'the policy that recorded each'}` : '';
   const lines = [`${of} recorded attempt${of === 1 ? '' : 's'} of run ${run}, ${HOW[mode]}${by}`];
   for (const one of told) {
@@ -27,11 +27,18 @@ export function replayText(result: ReplayTally & { run: string; mode: ReplayMode
   }
   const untold = different + failed - told.length;
   if (untold > 0) lines.push('', `and ${untold} more`);
-  if (different + failed > 0) {
-    lines.push('', 'what differs first, or fails       attempts');
-    const counts = Object.entries(why).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
-    for (const [name, n] of counts) lines.push(`  ${name.padEnd(33)}${n}`);
-  }
+  if (different + failed > 0) lines.push(...table('what differs first, or fails', why));
+  if (mode === 'live') lines.push(...table('outcome recorded > now', outcomes));
   lines.push('', `${identical} identical, ${different} different, ${failed} failed`);
   return lines.join('\n');
+}
+
+/** Names with their counts, the most frequent first. */
+function table(title: string, counts: Record<string, number>): string[] {
+  const rows = Object.entries(counts).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  return [
+    '',
+    `${title.padEnd(40)}attempts`,
+    ...rows.map(([name, n]) => `  ${name.padEnd(38)}${String(n).padStart(8)}`),
+  ];
 }

@@ -103,6 +103,11 @@ async function settle(input: ReplayInput, first: ReplayResult, turn: number): Pr
 /** Plain data, made anew: a query may be looking at the old one. */
 function counted(tally: ReplayTally, result: ReplayResult): ReplayTally {
   const next = { ...tally, done: tally.done + 1, [result.kind]: tally[result.kind] + 1 };
+  const ended = result.kind === 'identical' ? result.outcome : result.kind === 'different' ? result.ended : null;
+  if (result.kind !== 'failed' && ended !== null) {
+    const pair = `${result.outcome} > ${ended}`;
+    next.outcomes = { ...tally.outcomes, [pair]: (tally.outcomes[pair] ?? 0) + 1 };
+  }
   if (result.kind === 'identical') return next;
   const why = result.kind === 'different' ? result.field : result.failure;
   next.why = { ...tally.why, [why]: (tally.why[why] ?? 0) + 1 };

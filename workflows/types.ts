@@ -134,6 +134,8 @@ export interface ReplayTally {
   failed: number;
   /** What differs first and what failed, by field and by class: how often. */
   why: Record<string, number>;
+  /** How they came out, of those that came to an end: `<recorded> > <now>`, how often. */
+  outcomes: Record<string, number>;
   /** Those that are not identical, the first ones whole. */
   told: Exclude<ReplayResult, { kind: 'identical' }>[];
 }
@@ -144,6 +146,7 @@ export const startTally = (of: number): ReplayTally => ({
   different: 0,
   failed: 0,
   why: {},
+  outcomes: {},
   told: [],
 });
 

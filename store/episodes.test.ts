@@ -91,6 +91,8 @@ describe('episodes', () => {
     for (const attempt of [0, 0, 1, 0]) await episodes.put(sampleEpisode(1, 0, attempt, 1));
     const lines = readFileSync(join(dir, 'u0001/refs'), 'utf8').trim().split('\n');
     expect(lines.map((line) => line.split(' ')[1])).toEqual(['u0001/t00/a0', 'u0001/t00/a1']);
+    await Promise.all(Array.from({ length: 40 }, (_, draw) => episodes.put(sampleEpisode(2, draw, 0, 1))));
+    expect(new Set(readFileSync(join(dir, 'u0002/refs'), 'utf8').trim().split('\n')).size).toBe(40);
     // A kill between record and line: the next one who puts it adds the line.
     writeFileSync(join(dir, 'u0001/refs'), '');
     const { ref } = await episodes.put(sampleEpisode(1, 0, 0, 1));

@@ -67,9 +67,28 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
     const lines = text.split('\n').map((line) => /^([0-9a-f]{64}) (\S+)$/.exec(line));
     return lines.flatMap((line) => (line?.[2] === id ? [`sha256:${line[1]!}` as const] : []));
   };
-  /** No wait for the disk: a machine that loses power here loses at most the proof of its last records. */
-  const list = (id: string, ref: BlobRef): Promise<void> =>
-    files.append(refsPath(id), Buffer.from(`${ref.slice('sha256:'.length)} ${id}\n`), { sync: false });
+  /** Lines that wait while others are written: records that come together share one write. */
+  const queued = new Map<string, { lines: string[]; written: Promise<void> }>();
+  let last: Promise<unknown> = Promise.resolve();
+  const list = (id: string, ref: BlobRef): Promise<void> => {
+    const path = refsPath(id);
+    const line = `${ref.slice('sha256:'.length)} ${id}\n`;
+    const waiting = queued.get(path);
+    if (waiting !== undefined) {
+      waiting.lines.push(line);
+      return waiting.written;
+    }
+    const lines = [line];
+    const write = (): Promise<void> => {
+      queued.delete(path);
+      // No wait for the disk: a machine that loses power here loses at most the proof of its last records.
+      return files.append(path, Buffer.from(lines.join('')), { sync: false });
+    };
+    const written = last.then(write);
+    last = written.catch(() => undefined);
+    queued.set(path, { lines, written });
+    return written;
+  };
 
   return {
     put: async (episode) => {

@@ -97,5 +97,9 @@ describe('episodes', () => {
     writeFileSync(join(dir, 'u0001/refs'), '');
     const { ref } = await episodes.put(sampleEpisode(1, 0, 0, 1));
     expect(readFileSync(join(dir, 'u0001/refs'), 'utf8')).toBe(`${ref.slice(7)} u0001/t00/a0\n`);
+    // Or another record of a live device: the first one is as good as before.
+    writeFileSync(join(dir, 'u0001/refs'), '');
+    await episodes.put({ ...sampleEpisode(1, 0, 0, 1), outcome: 'failure' });
+    expect(await episodes.get('u0001/t00/a0')).toMatchObject({ outcome: 'success' });
   });
 });

@@ -102,10 +102,15 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
         return { ref };
       }
       const held = await read(path).catch(() => null);
+      const listed = await refsOf(episode.id);
       if (held === null) await files.write(path, packed);
-      else if (!held.equals(bytes)) await files.write(pathOf(episode.id, ref), packed);
+      else if (!held.equals(bytes)) {
+        await files.write(pathOf(episode.id, ref), packed);
+        // The first one of a run that is older than the list, or whose writer was killed, stays as good as it was.
+        if (listed.length === 0) await list(episode.id, hash(held));
+      }
       // It was made before: by somebody who may have been killed before this line.
-      if (!(await refsOf(episode.id)).includes(ref)) await list(episode.id, ref);
+      if (!listed.includes(ref)) await list(episode.id, ref);
       return { ref };
     },
     get: async (id, ref) => {

@@ -141,17 +141,17 @@ export async function supervised(
   config: RunConfig,
   folder: string,
   body: (client: Client, supervisor: Supervisor) => Promise<void>,
-  options: { goOn?: string; without?: SupervisorOptions['without'] } = {},
+  options: { goOn?: string; tell?: (line: string) => void } & Pick<SupervisorOptions, 'without'> = {},
 ): Promise<void> {
-  const { without = [], goOn = `tapwright run ${folder}/config.yaml --id ${id}` } = options;
+  const { without = [], tell = say, goOn = `tapwright run ${folder}/config.yaml --id ${id}` } = options;
   if (!without.includes('engine')) await requireEngine(config.engine.url);
   await mkdir(folder, { recursive: true });
-  const supervisor = await startSupervisor({ run: id, config, folder, say, without });
+  const supervisor = await startSupervisor({ run: id, config, folder, say: tell, without });
   let interrupted = false;
   const onSignal = (): void => {
     if (interrupted) return;
     interrupted = true;
-    say(`\nstopping the processes; the run is kept: go on with  ${goOn}`);
+    tell(`\nstopping the processes; the run is kept: go on with  ${goOn}`);
     void supervisor.stop().then(() => process.exit(130));
   };
   process.on('SIGINT', onSignal);

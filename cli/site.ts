@@ -16,6 +16,9 @@ export interface SiteOptions {
   goOn: string;
 }
 
+/** What is said on the way is no part of the command's output. */
+const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+
 /** A server that others keep answers at once, or is on its way down. */
 const PATIENCE_MS = 20_000;
 
@@ -32,7 +35,7 @@ export async function withSite(
   const { supervisor, temporal: kept } = await readHomeState(home);
   const address = temporal ?? kept?.address;
   if (supervisor === undefined || !alive(supervisor) || address === undefined) {
-    await supervised(run.id, run.config, run.dir, (client, own) => body(client, own.failed), { goOn, without });
+    await supervised(run.id, run.config, run.dir, (client, own) => body(client, own.failed), { goOn, without, tell });
     return;
   }
   const connection = await connectClient(address, PATIENCE_MS);

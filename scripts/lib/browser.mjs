@@ -1,6 +1,7 @@
 // What the browser suites need: the pages of MiniWoB++ and a Chromium.
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { canInstallFromDebian, installFromDebian } from './debian.mjs';
 import { findChromium, findMiniwob, MINIWOB_VERSION, miniwobHtmlDir, which } from './places.mjs';
 import { run, SetupError, step, tail } from './steps.mjs';
 
@@ -41,18 +42,7 @@ export async function ensureChromium({ install }) {
   if (process.env.TAPWRIGHT_CHROMIUM) {
     throw new SetupError(`TAPWRIGHT_CHROMIUM=${process.env.TAPWRIGHT_CHROMIUM} is no executable file.`, help);
   }
-  const debian = existsSync('/etc/debian_version') && which('apt-get') !== null;
-  if (!install || !debian || process.getuid?.() !== 0)
-    throw new SetupError('There is no Chromium on this machine.', help);
-  await step('Chromium from Debian (the device of the browser suite)', async () => {
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    const attempt = () => run('apt-get', ['install', '-y', '--no-install-recommends', 'chromium'], { env });
-    let result = await attempt();
-    if (result.code !== 0) {
-      await run('apt-get', ['update'], { env });
-      result = await attempt();
-    }
-    if (result.code !== 0) throw new SetupError(`apt-get install chromium failed:\n${tail(result.output)}`, help);
-  });
+  if (!install || !canInstallFromDebian()) throw new SetupError('There is no Chromium on this machine.', help);
+  await installFromDebian('chromium', 'Chromium from Debian (the device of the browser suite)', help);
   return { ok: true, changed: true };
 }

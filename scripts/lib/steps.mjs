@@ -40,9 +40,10 @@ export async function step(title, work, { out = process.stderr, now = () => perf
  * Runs a command; resolves to `{ code, output }` with the last 16 KB of stdout and stderr together. Never throws:
  * a command that is missing or ran past `timeoutMs` has code -1. `onLine` sees every line as it comes.
  */
-export function run(command, args, { cwd, env, timeoutMs, onLine } = {}) {
+export function run(command, args, { cwd, env, uid, gid, timeoutMs, onLine } = {}) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd, env: env ?? process.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const options = { cwd, uid, gid, env: env ?? process.env, stdio: ['ignore', 'pipe', 'pipe'] };
+    const child = spawn(command, args, options);
     let output = '';
     let rest = '';
     const take = (chunk) => {

@@ -1,6 +1,7 @@
 // A Temporal server for this machine: found, downloaded by the SDK, or built with Go.
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { goInstall } from './go.mjs';
 import {
   builtTemporal,
   cacheDir,
@@ -65,37 +66,14 @@ async function download() {
 }
 
 async function build() {
-  const go = which('go');
-  if (go === null)
+  if (which('go') === null)
     throw new SetupError('There is no Temporal server on this machine and no Go to build one.', TEMPORAL_HELP);
-  const target = builtTemporal();
-  // Built beside its place and renamed, so that an interrupted build leaves nothing that looks finished.
-  const scratch = `${dirname(target)}.building-${process.pid}`;
-  mkdirSync(scratch, { recursive: true });
-  const source = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
-  try {
-    await step(
-      'Temporal server, built with Go (keeps the state of every run; once, 4-8 minutes on two cores)',
-      async (note) => {
-        let packages = 0;
-        const { code, output } = await run(go, ['install', '-v', source], {
-          env: { ...process.env, GOBIN: scratch, GOOS: '', GOARCH: '' },
-          onLine: (line) => {
-            if (line.startsWith('go: downloading')) note('downloading modules');
-            else note(`${Math.min(99, Math.round((100 * ++packages) / GO_PACKAGES))} % of the packages`);
-          },
-        });
-        if (code !== 0) {
-          throw new SetupError(
-            `go install ${source} failed:\n${tail(output, 8)}`,
-            `Go 1.24 or newer and a Go module proxy are needed. ${TEMPORAL_HELP}`,
-          );
-        }
-      },
-    );
-    mkdirSync(dirname(target), { recursive: true });
-    renameSync(join(scratch, 'temporal'), target);
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
+  await goInstall({
+    title: 'Temporal server, built with Go (keeps the state of every run; once, 4-8 minutes on two cores)',
+    sources: [`github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`],
+    files: { temporal: 'temporal' },
+    folder: dirname(builtTemporal()),
+    packages: GO_PACKAGES,
+    help: TEMPORAL_HELP,
+  });
 }

@@ -9,6 +9,7 @@ import {
   findTemporal,
   MINIWOB_VERSION,
   miniwobHtmlDir,
+  postgresFolders,
   projectDir,
   TEMPORAL_CLI_VERSION,
   TEMPORAL_HELP,
@@ -38,6 +39,7 @@ export async function doctor(env: NodeJS.ProcessEnv = process.env): Promise<Part
     packages(),
     tensors(),
     temporal(env),
+    postgres(env),
     chromium(env),
     miniwob(env),
     tool('python3', ['--version'], 'fetches the native tensor library and the MiniWoB++ pages', env),
@@ -123,6 +125,22 @@ async function temporal(env: NodeJS.ProcessEnv): Promise<Part> {
     where: found.path,
     version: version === null ? null : `${cliVersion(version)}, ${found.source}`,
     whatToDo: version === null ? `${found.path} does not run: remove it. ${TEMPORAL_HELP}` : null,
+  };
+}
+
+async function postgres(env: NodeJS.ProcessEnv): Promise<Part> {
+  const bin = postgresFolders(env)[0] ?? null;
+  const version = bin === null ? null : await firstLine(join(bin, 'postgres'), ['--version'], env);
+  return {
+    name: 'PostgreSQL',
+    state: version === null ? 'optional' : 'ok',
+    where: bin,
+    version,
+    use: 'keeps the state of Temporal in place of SQLite (`npm run temporal:postgres`)',
+    whatToDo:
+      version === null
+        ? `Only for \`npm run temporal:postgres\`, which installs it as root on Debian: \`-- --install\`.`
+        : null,
   };
 }
 

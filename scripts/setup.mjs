@@ -64,9 +64,9 @@ async function optional(work, browser, log) {
 }
 
 /** Prints a set-up failure and what to do about it; any other error is shown whole. */
-export function printFailure(error) {
+export function printFailure(error, what = 'The set-up stopped') {
   if (!(error instanceof SetupError)) throw error;
-  process.stderr.write(`\nThe set-up stopped: ${error.message}\nWhat to do: ${error.whatToDo}\n`);
+  process.stderr.write(`\n${what}: ${error.message}\nWhat to do: ${error.whatToDo}\n`);
 }
 
 function parse(args) {

@@ -1,10 +1,12 @@
 // Where things live on this machine. Node built-ins only: the set-up runs before any package is installed.
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const TEMPORAL_CLI_VERSION = '1.5.1';
+/** The server inside that CLI, for where it is built alone (on PostgreSQL): one version, whatever keeps the state. */
+export const TEMPORAL_SERVER_VERSION = '1.29.1';
 export const MINIWOB_VERSION = '1.1.0';
 export const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
@@ -19,6 +21,11 @@ export function cacheDir(env = process.env) {
 /** The Temporal server that the set-up built with Go. */
 export function builtTemporal(env = process.env) {
   return join(cacheDir(env), `temporal-${TEMPORAL_CLI_VERSION}`, 'temporal');
+}
+
+/** The folder of the server for PostgreSQL and its schema tool, built with Go. */
+export function builtTemporalServer(env = process.env) {
+  return join(cacheDir(env), `temporal-server-${TEMPORAL_SERVER_VERSION}`);
 }
 
 /** The Temporal server that the SDK downloaded. */
@@ -62,6 +69,16 @@ export function findChromium(env = process.env) {
     if (path !== null) return path;
   }
   return null;
+}
+
+/** Folders with PostgreSQL's server programs, the newest of Debian's first, then PATH: Debian keeps them off PATH. */
+export function postgresFolders(env = process.env, debian = '/usr/lib/postgresql') {
+  const majors = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
+  const folders = majors.map((major) => join(debian, major, 'bin'));
+  const onPath = which('initdb', env);
+  if (onPath !== null) folders.push(dirname(realpathSync(onPath)));
+  const programs = ['initdb', 'postgres', 'pg_ctl', 'pg_isready'];
+  return folders.filter((folder) => programs.every((name) => isExecutable(join(folder, name))));
 }
 
 /**

@@ -177,9 +177,8 @@ async function up(options, say) {
     }
     return address === null ? 130 : 0;
   } finally {
-    await crew.stop();
+    if ((await crew.stop()) > 0) say('Temporal and PostgreSQL: stopped');
     forgetPids(options.data);
-    say('Temporal and PostgreSQL: stopped');
   }
 }
 

@@ -53,10 +53,13 @@ export function createCrew() {
     },
     ended,
     isStopping: () => closing !== null,
+    /** Resolves to how many there were to take down. */
     stop() {
       closing ??= (async () => {
-        for (const member of [...members].reverse()) await end(member);
+        const present = [...members].reverse();
+        for (const member of present) await end(member);
         process.removeListener('exit', killAll);
+        return present.length;
       })();
       return closing;
     },

@@ -30,7 +30,7 @@ export async function ensureTemporalServer() {
   const folder = builtTemporalServer();
   const programs = { server: join(folder, 'temporal-server'), sqlTool: join(folder, 'temporal-sql-tool') };
   if (Object.values(programs).every(isExecutable)) return programs;
-  const help = `\`npm run temporal:postgres\` builds Temporal's server ${TEMPORAL_SERVER_VERSION} once, with Go on PATH.`;
+  const help = `Put Go on PATH and start again: the server ${TEMPORAL_SERVER_VERSION} is then built, once.`;
   if (which('go') === null) {
     throw new SetupError('There is no Go on this machine to build the Temporal server for PostgreSQL.', help);
   }

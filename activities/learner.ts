@@ -51,7 +51,10 @@ export async function learnFromBatch(options: LearnOptions): Promise<Metrics | n
   if (batch.skip) return null;
 
   const metrics: Metrics = { ...batch.statistics };
-  if (features !== null) {
+  if (features === null) {
+    // Without a critic nothing is said of one, not even that it explains 0.
+    for (const key of Object.keys(metrics)) if (key.startsWith('critic/')) delete metrics[key];
+  } else {
     const returns = Float32Array.from(batch.rows, (row) => row.ret);
     const trained = critic!.train(features, returns, values!, [...seedPath, 'critic']);
     metrics['critic/loss'] = trained.loss;

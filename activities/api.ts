@@ -116,7 +116,7 @@ export interface EvaluationRequest {
   policy: PolicyRef;
   suite: string;
   cells: EvaluationBatch[];
-  /** The schedule that asked for it; absent: the run, or a person. */
+  /** The schedule or the person that asked for it; absent: the run. */
   schedule?: string;
 }
 /** Asks for the newest policy, unless this schedule has evaluated it on this split already. */

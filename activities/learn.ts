@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { DemonstrationRow } from '../agent/demonstrate.ts';
 import { createTokenizer } from '../agent/tokenizer.ts';
 import type { RunConfig } from '../configs/schema.ts';
-import { TapwrightError } from '../domain/errors.ts';
+import { TapwrightError, asTapwrightError } from '../domain/errors.ts';
 import type { Checkpoint, Episode, EpisodeResult } from '../domain/index.ts';
 import { learningRateAt } from '../rl/schedule.ts';
 import { sha256File } from '../store/files.ts';
@@ -110,7 +110,7 @@ export async function createLearnActivities(
         seedPath: [config.seed, phase, update],
       });
       if (learned === null) {
-        const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked`;
+        const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked: ${maskCounts(results)}`;
         process.stderr.write(`${run}: ${phase} ${update} skipped: ${reason}\n`);
         return { kind: 'skipped', reason, metrics: summary };
       }
@@ -275,7 +275,16 @@ async function criticState(folder: RunFolder, previous: Checkpoint): Promise<Uin
 /** Records of the finished attempts, in the order of the results. */
 async function readEpisodes(folder: RunFolder, results: readonly EpisodeResult[]): Promise<Episode[]> {
   const finished = results.filter((result) => result.kind === 'finished');
-  return Promise.all(finished.map((result) => folder.episodes.get(result.id, result.ref as `sha256:${string}`)));
+  return Promise.all(
+    finished.map((result) =>
+      folder.episodes.get(result.id, result.ref as `sha256:${string}`).catch((error: unknown) => {
+        const { code, message } = asTapwrightError(error);
+        throw new TapwrightError(code, `${message}: start the run again with the same --id, which makes it anew`, {
+          cause: error,
+        });
+      }),
+    ),
+  );
 }
 
 async function readRows(folder: RunFolder, ref: `sha256:${string}`): Promise<DemonstrationRow[]> {
@@ -298,6 +307,15 @@ async function metricsOf(folder: RunFolder, stage: MetricsRow['stage'], update: 
   if (row === undefined) return {};
   const { stage: _stage, update: _update, ...metrics } = row;
   return metrics as Metrics;
+}
+
+/** `device_hung 12, app_crashed 4`. */
+function maskCounts(results: readonly EpisodeResult[]): string {
+  const counts = new Map<string, number>();
+  for (const result of results) {
+    if (result.kind === 'masked') counts.set(result.failure, (counts.get(result.failure) ?? 0) + 1);
+  }
+  return [...counts].map(([failure, n]) => `${failure} ${n}`).join(', ');
 }
 
 const episodeGroup = (results: readonly EpisodeResult[]): string => results[0]?.id.split('/')[0] ?? 'an empty batch';

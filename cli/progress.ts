@@ -17,6 +17,9 @@ const NAMES: Record<RunStatus['stage'], string> = {
   done: 'done',
 };
 
+/** Stages that are one piece of work. */
+const UNCOUNTED: readonly RunStatus['stage'][] = ['start', 'evaluation', 'report', 'done'];
+
 /** Seconds as `4m 05s`. */
 export function duration(seconds: number): string {
   const s = Math.round(seconds);
@@ -28,9 +31,11 @@ export function duration(seconds: number): string {
 /** One line for a status. `left`: seconds this stage still needs, null when unknown. */
 export function progressLine(status: RunStatus, left: number | null): string {
   const parts = [NAMES[status.stage]];
-  if (status.of > 0 && status.stage !== 'done') parts[0] += ` ${status.update} of ${status.of}`;
-  if (status.success !== null) parts.push(`success ${(100 * status.success).toFixed(1)} %`);
-  if (status.masked !== null && status.masked > 0) parts.push(`masked ${status.masked}`);
+  const counted = UNCOUNTED.includes(status.stage) ? false : status.of > 0;
+  if (counted) parts[0] += ` ${status.update} of ${status.of}`;
+  // They are of the last training batch.
+  if (counted && status.success !== null) parts.push(`sampled success ${(100 * status.success).toFixed(1)} %`);
+  if (counted && status.masked !== null && status.masked > 0) parts.push(`masked ${status.masked}`);
   if (status.control?.paused === true) parts.push('paused');
   if (left !== null) parts.push(`${duration(left)} left in this stage`);
   return parts.join(' · ');

@@ -20,7 +20,7 @@ export function tableOf(cells: readonly ResultCell[]): string {
     return [
       cell.suite,
       cell.split,
-      `${cell.policy} ${cell.checkpoint}${cell.schedule === undefined ? '' : ' (scheduled)'}`,
+      `${cell.policy} ${cell.checkpoint}${cell.schedule === undefined ? '' : ` (${cell.schedule})`}`,
       cell.n === 0 ? '-' : percent(cell.successes / cell.n),
       interval === null ? '-' : `${percent(interval.low)} to ${percent(interval.high)}`,
       String(cell.n),

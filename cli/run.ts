@@ -9,7 +9,7 @@ import type { Split } from '../domain/index.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import { connectClient, createClient } from '../workers/connect.ts';
 import { settings } from '../workers/settings.ts';
-import { startSupervisor } from '../workers/supervisor.ts';
+import { refuseSecondSupervisor, startSupervisor } from '../workers/supervisor.ts';
 import type { Supervisor, SupervisorOptions } from '../workers/supervisor.ts';
 import { evaluationId } from '../workflows/ids.ts';
 import { requireEngine } from '../workers/engine-process.ts';
@@ -76,6 +76,8 @@ export function registerWorker(program: Command): void {
 }
 
 async function run(configPath: string, options: RunOptions): Promise<void> {
+  // Before a folder is made that would pass for a run.
+  await refuseSecondSupervisor();
   const opened = await openRunFolder({
     configPath,
     sets: options.set,
@@ -126,12 +128,14 @@ async function evaluate(id: string, options: { suite?: string; split: string; n:
       policy,
       suite,
       instances: { [options.split as Split]: n },
+      label: `eval, n ${n}`,
     };
     const label = `${suite}-${options.split}-${n}`;
     const workflowId = evaluationId(id, policy.index, label);
     const handle = await startOrAttach(client, 'evaluation', workflowId, queues(site.prefix).workflow, [input]);
     const cells = (await Promise.race([handle.result(), supervisor.failed])) as EvaluationCell[];
     process.stdout.write(`${cellsTable(cells)}\n`);
+    say(`of checkpoint ${policy.stage}-${policy.index}; kept in ${folder}/results.json beside the run's own results`);
   });
 }
 
@@ -146,17 +150,24 @@ export async function supervised(
   const { without = [], tell = say, goOn = `tapwright run ${folder}/config.yaml --id ${id}` } = options;
   if (!without.includes('engine')) await requireEngine(config.engine.url);
   await mkdir(folder, { recursive: true });
-  const supervisor = await startSupervisor({ run: id, config, folder, say: tell, without });
+  let supervisor: Supervisor | null = null;
   let interrupted = false;
   const onSignal = (): void => {
     if (interrupted) return;
     interrupted = true;
     tell(`\nstopping the processes; the run is kept: go on with  ${goOn}`);
-    void supervisor.stop().then(() => process.exit(130));
+    // One that is still starting is stopped when it has started: what it has begun is not left behind.
+    if (supervisor !== null) void supervisor.stop().then(() => process.exit(130));
   };
+  // From the first process on.
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   try {
+    supervisor = await startSupervisor({ run: id, config, folder, say: tell, without });
+    if (interrupted) {
+      await supervisor.stop();
+      process.exit(130);
+    }
     const connection = await connectClient(supervisor.address);
     try {
       await Promise.race([supervisor.ready, supervisor.failed]);
@@ -165,10 +176,10 @@ export async function supervised(
       await connection.close();
     }
   } catch (error) {
-    if (interrupted) await new Promise(() => {});
+    if (interrupted && supervisor !== null) await new Promise(() => {});
     throw fromFailure((error as { cause?: unknown }).cause instanceof Error ? (error as Error).cause : error);
   } finally {
-    if (!interrupted) await supervisor.stop();
+    if (!interrupted) await supervisor?.stop();
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
   }

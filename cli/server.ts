@@ -84,7 +84,8 @@ export function orderRun(id: string, update: string, args: unknown[]): Promise<C
 
 /** What a running run says of itself. */
 export interface Answer {
-  control: ControlView | null;
+  /** Null when its workflow does not answer. */
+  status: RunStatus | null;
   trouble: Trouble[];
 }
 
@@ -101,11 +102,10 @@ export async function askRun(address: string, id: string): Promise<Answer | null
     if ((await handle.describe()).status.name !== 'RUNNING') return null;
     const trouble = await troubleOf(client, id);
     // Nobody answers a query when the workflow's worker is away; what is tried again is known without it.
-    const control = await Promise.race([
-      handle.query<RunStatus>('status').then((status) => status.control ?? null),
-      sleep(STATUS_MS / 2, null, { ref: false }),
-    ]);
-    return { control, trouble };
+    const query = handle.query<RunStatus>('status');
+    query.catch(() => {});
+    const status = await Promise.race([query, sleep(STATUS_MS / 2, null, { ref: false })]);
+    return { status, trouble };
   };
   try {
     return await Promise.race([ask().catch(() => null), sleep(STATUS_MS, null, { ref: false })]);

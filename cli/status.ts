@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Ancestor, MetricsRow, RunFolder } from '../store/index.ts';
 import { checkpointIndex } from '../store/index.ts';
-import type { ControlView } from '../workflows/types.ts';
+import type { ControlView, RunStatus } from '../workflows/types.ts';
 import { alive, openHomeRun, serverAddress } from './home.ts';
 import { tableOf } from './results-table.ts';
 import type { Answer } from './server.ts';
@@ -14,6 +14,8 @@ export interface RunState {
   folder: string;
   /** Stage of the newest whole checkpoint; `start` before the first; `done` when the last update is evaluated. */
   stage: 'start' | 'sft' | 'warmup' | 'train' | 'done';
+  /** What the running workflow is at, e.g. an evaluation; null when it does not run. */
+  now: RunStatus['stage'] | null;
   /** Units of the stage done (SFT chunks, warm-ups, updates), and their number. */
   update: number;
   of: number;
@@ -31,7 +33,7 @@ export interface RunState {
 }
 
 export async function runState(run: RunFolder, answer: Answer | null = null): Promise<RunState> {
-  const control = answer?.control ?? null;
+  const control = answer?.status?.control ?? null;
   const { sft, learn, evaluation } = run.config;
   const [latest, rows, { cells }, processes, { ended, lineage }] = await Promise.all([
     run.checkpoints.latest(),
@@ -53,6 +55,7 @@ export async function runState(run: RunFolder, answer: Answer | null = null): Pr
     run: run.id,
     folder: run.dir,
     stage: last && evaluated ? 'done' : stage,
+    now: answer?.status?.stage ?? null,
     update,
     of: Math.max(update, lengths[stage === 'start' ? 'sft' : stage]),
     lastMetrics: rows.at(-1) ?? null,
@@ -85,12 +88,22 @@ const NAMES: Record<RunState['stage'], string> = {
   done: 'done, policy update',
 };
 
+const NOW: Record<RunStatus['stage'], string> = {
+  start: 'demonstrations',
+  sft: 'imitation (SFT)',
+  warmup: 'critic warm-up',
+  train: 'policy updates',
+  evaluation: 'evaluation',
+  report: 'report',
+  done: 'done',
+};
+
 /** The state as text for a terminal. */
 export function statusText(state: RunState, table: string | null): string {
   const lines = [
     `run        ${state.run}`,
     `folder     ${state.folder}`,
-    `stage      ${NAMES[state.stage]} ${state.update} of ${state.of}`,
+    `stage      ${NAMES[state.stage]} ${state.update} of ${state.of}${state.now === null ? '' : `; now: ${NOW[state.now]}`}`,
   ];
   if (state.lineage.length > 0) lines.push(`branch of  ${state.lineage.join(' -> ')}`);
   if (state.ended !== null) lines.push(`ended      ${state.ended}; tapwright run goes on from here`);
@@ -104,7 +117,9 @@ export function statusText(state: RunState, table: string | null): string {
   if (state.processes.length > 0) {
     lines.push('processes');
     for (const { role, pid, alive: lives } of state.processes) {
-      lines.push(`  ${role.padEnd(12)} ${pid === null ? 'stopped' : `pid ${pid}${lives ? '' : ' (gone)'}`}`);
+      // Nothing lives: it was taken down as a whole.
+      const gone = pid === null || !state.processes.some((process) => process.alive);
+      lines.push(`  ${role.padEnd(12)} ${gone ? 'stopped' : `pid ${pid}${lives ? '' : ' (gone)'}`}`);
     }
   }
   if (table !== null) lines.push('', table);

@@ -1,3 +1,4 @@
+import { FAULT_NAMES } from '../domain/faults.ts';
 import { hasCritic } from './schema.ts';
 import type { RunConfig } from './schema.ts';
 
@@ -12,7 +13,7 @@ export function crossFieldProblems(
   config: RunConfig,
   suites?: readonly KnownSuite[],
 ): { key: string; message: string }[] {
-  const { sft, learn, rollout, devices, workflow, evaluation } = config;
+  const { engine, sft, learn, rollout, devices, workflow, evaluation } = config;
   const problems: { key: string; message: string }[] = [];
   const check = (ok: boolean, key: string, message: string): void => {
     if (!ok) problems.push({ key, message });
@@ -26,6 +27,15 @@ export function crossFieldProblems(
       check(has, `evaluation.instances.${split}`, `${suite!.id} has no such split; it has ${suite!.splits.join(', ')}`);
     }
   }
+  for (const name of Object.keys(devices.faults)) {
+    const known = (FAULT_NAMES as readonly string[]).includes(name);
+    check(known, `devices.faults.${name}`, `there is no such fault; there are ${FAULT_NAMES.join(', ')}`);
+  }
+  check(
+    !/^\w+:\/\/[^/]*@/.test(engine.url),
+    'engine.url',
+    'expected no user or password in it: it is kept in the run folder, and a secret comes from the environment',
+  );
   check(sft.steps + learn.warmup + learn.updates > 0, 'learn.updates', 'there is nothing to do: no SFT, no updates');
   check(sft.steps === 0 || sft.demonstrations > 0, 'sft.demonstrations', 'SFT needs at least one demonstration');
   check(

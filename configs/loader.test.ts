@@ -71,6 +71,16 @@ describe('a bad config says where and what', () => {
     expect(refusal(`${good}judge: {xyzzyplugh: 1}\n`)).toContain('unknown key; known keys: dense, terminal');
   });
 
+  it('a fault that nothing injects, a parcel too large for the devices, a secret in an address', () => {
+    expect(refusal(`${good}devices:\n  faults: {hangg: 1}\n`)).toContain(
+      'devices.faults.hangg: there is no such fault; there are crash, hang, frozen_frame',
+    );
+    expect(refusal(good, ['devices.count=4', 'rollout.parcel=8'])).toContain(
+      'rollout.parcel: expected at most devices.count (4)',
+    );
+    expect(refusal(good, ['engine.url=http://user:secret@host:1'])).toContain('expected no user or password in it');
+  });
+
   it('values out of range or of another type', () => {
     expect(refusal(`${good}learn:\n  attempts: -8\n`)).toBe(
       'bad.yaml:5:3: learn.attempts: expected number to be >=1, got -8',

@@ -46,8 +46,8 @@ export async function branchRun(home: string, from: RunFolder, options: BranchOp
     );
   }
   const changed = differences(from.config, config);
-  checkChanges(changed, update, config);
   const checkpoint = await checkpointOf(from, update);
+  checkChanges(changed, update, config);
   const { lineage } = await from.header();
   const ancestor: Ancestor = { run: from.id, update, config: configHash(from.config), changed };
   const ancestors = Array.isArray(lineage) ? (lineage as Ancestor[]) : [];

@@ -15,7 +15,7 @@ export interface ResultCell {
   /** Attempts masked, by failure class. */
   masked: Record<string, number>;
   outcomes: Partial<Record<Outcome, number>>;
-  /** The schedule that asked for it; absent: the run itself, or a person. */
+  /** The schedule or the person that asked for it; absent: the run itself. */
   schedule?: string;
   /** In instance order, for paired tests; null: masked. */
   perTask: { task: string; success: boolean | null }[];

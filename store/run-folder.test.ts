@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { runConfigSchema } from '../configs/schema.ts';
@@ -16,14 +16,30 @@ describe('a run folder', () => {
     await createRun(home, 'a', config(), { node: '22' });
     const run = await openRun(home, 'a');
     expect(run.config).toEqual(config());
-    expect(await run.header()).toEqual({ node: '20' });
+    expect(await run.header()).toEqual({ node: '20', config: config() });
     await run.updateHeader({ backend: 'native' });
-    expect(await run.header()).toEqual({ node: '20', backend: 'native' });
+    expect(await run.header()).toMatchObject({ node: '20', backend: 'native' });
     await expect(createRun(home, 'a', config({ learn: { updates: 3 } }), {})).rejects.toMatchObject({
       code: 'invalid_config',
       message: expect.stringContaining('learn.updates') as string,
     });
     expect(await listRuns(home)).toEqual(['a']);
+  });
+
+  it('does not go on under a config that was edited in its folder, and says what was edited', async () => {
+    const home = temporaryFolder();
+    const { dir } = await createRun(home, 'a', config(), {});
+    const path = join(dir, 'config.yaml');
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, text.replace('success: 2', 'success: 50'));
+    const { config: edited } = await openRun(home, 'a');
+    await expect(createRun(home, 'a', edited, {})).rejects.toThrow(
+      /config\.yaml was changed after run a began \(rewards\.terminal\.success\): put it back/,
+    );
+    writeFileSync(path, 'seed: [');
+    await expect(openRun(home, 'a')).rejects.toThrow(/config\.yaml does not read as YAML/);
+    writeFileSync(path, text);
+    await createRun(home, 'a', config(), {});
   });
 
   it("is no run while it is being prepared, and what a kill left then is nobody's", async () => {
@@ -70,6 +86,19 @@ describe('a run folder', () => {
     expect(await digest('a', 'w', 0.25, 1)).not.toBe(base);
     const empty = await createRun(temporaryFolder(), 'a', config(), {});
     await expect(empty.digest()).rejects.toMatchObject({ code: 'not_found' });
+
+    const damaged = await createRun(temporaryFolder(), 'a', config(), {});
+    await damaged.checkpoints.commit(sampleManifest('train', 1), { 'critic.safetensors': Buffer.from('w') });
+    await damaged.checkpoints.commit(sampleManifest('train', 2), { 'critic.safetensors': Buffer.from('x') });
+    const latest = await damaged.checkpoints.latest();
+    writeFileSync(
+      join(
+        damaged.dir,
+        Object.keys(latest!.files).find((name) => /critic/.test(name))!,
+      ),
+      'y',
+    );
+    await expect(damaged.digest()).rejects.toThrow(/checkpoint train-2 of run a is not whole/);
   });
 
   it('keeps results, and replaces a cell that is measured again', async () => {

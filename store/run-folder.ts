@@ -6,7 +6,7 @@ import { TapwrightError } from '../domain/errors.ts';
 import { createBlobStore } from './blobs.ts';
 import type { BlobStore } from './blobs.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { createCheckpointStore } from './checkpoints.ts';
+import { checkpointIndex, createCheckpointStore } from './checkpoints.ts';
 import type { CheckpointStore } from './checkpoints.ts';
 import { createEpisodeStore } from './episodes.ts';
 import type { EpisodeStore } from './episodes.ts';
@@ -89,7 +89,7 @@ export async function createRun(
     for (const name of ['checkpoints', 'metrics.jsonl', 'results.json']) {
       await rm(join(dir, name), { recursive: true, force: true });
     }
-    await files.write(join(dir, 'header.json'), pretty(header));
+    await files.write(join(dir, 'header.json'), pretty({ ...header, config }));
     await options.before?.(folder(dir, id, config, files, options));
     // Written last: a folder with a config is a run.
     await files.write(join(dir, 'config.yaml'), Buffer.from(stringify(config)), { sync: true });
@@ -98,20 +98,43 @@ export async function createRun(
       'invalid_config',
       `run ${id} exists in ${dir} with another config (${differences(parse(old), config).join(', ')}): choose another --id, or leave the config as it was`,
     );
+  } else {
+    await unchanged(dir, id, parse(old));
   }
   return folder(dir, id, config, files, options);
+}
+
+/** A run goes on as it began: a config that was edited in its folder would teach under other rewards or rates. */
+async function unchanged(dir: string, id: string, config: unknown): Promise<void> {
+  const header = await readFile(join(dir, 'header.json'), 'utf8').catch(() => '{}');
+  const { config: began } = JSON.parse(header) as { config?: unknown };
+  const changed = began === undefined ? [] : differences(began, config);
+  if (changed.length === 0) return;
+  throw new TapwrightError(
+    'invalid_config',
+    `${join(dir, 'config.yaml')} was changed after run ${id} began (${changed.join(', ')}): put it back as header.json has it; tapwright branch ${id} --from-update K --set ... goes on under another config`,
+  );
 }
 
 /** Opens a run's folder. Error: `not_found`, with the runs that are there. */
 export async function openRun(home: string, id: string, options: RunFolderOptions = {}): Promise<RunFolder> {
   const dir = runDir(home, id);
-  let config: RunConfig;
+  const path = join(dir, 'config.yaml');
+  let text: string;
   try {
-    config = parse(await readFile(join(dir, 'config.yaml'), 'utf8')) as RunConfig;
+    text = await readFile(path, 'utf8');
   } catch (error) {
     const known = await listRuns(home);
     const hint = known.length === 0 ? 'there are no runs yet' : `there are: ${known.slice(-8).join(', ')}`;
     throw new TapwrightError('not_found', `no run ${id} in ${resolve(home)}: ${hint}`, { cause: error });
+  }
+  let config: RunConfig;
+  try {
+    config = parse(text) as RunConfig;
+  } catch (error) {
+    throw new TapwrightError('invalid_config', `${path} does not read as YAML: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
   return folder(dir, id, config, createFiles(options), options);
 }
@@ -177,6 +200,13 @@ function folder(dir: string, id: string, config: RunConfig, files: Files, option
       const checkpoint = await checkpoints.latest();
       if (checkpoint === null) {
         throw new TapwrightError('not_found', `run ${id} has no checkpoint yet, so there is nothing to digest`);
+      }
+      const newest = (await checkpoints.list()).at(-1);
+      if (newest !== undefined && (newest.stage !== checkpoint.stage || newest.k !== checkpointIndex(checkpoint))) {
+        throw new TapwrightError(
+          'corrupt_checkpoint',
+          `checkpoint ${newest.stage}-${newest.k} of run ${id} is not whole, so there is no digest of it: go on with the run by the same --id, which makes it again`,
+        );
       }
       // Hashes without names: names may hold the run's id.
       const hashes = Object.values(checkpoint.files).sort();

@@ -9,7 +9,7 @@ import { engineArgs, usablePort } from './engine-process.ts';
 import { readHomeState, writeHomeState, writeJson } from './home-state.ts';
 import type { HomeState } from './home-state.ts';
 import { settings } from './settings.ts';
-import { endServerLeftBehind, startTemporalServer } from './temporal-server.ts';
+import { endServerLeftBehind, serversOf, startTemporalServer } from './temporal-server.ts';
 import type { TemporalServerOptions } from './temporal-server.ts';
 
 /** One process of a run, as `tapwright status --json` lists it. */
@@ -38,6 +38,19 @@ export interface SupervisorOptions {
   without?: readonly ('engine' | 'learn')[];
 }
 
+/** A home keeps one run at a time. Error: `invalid_config` when another process is at it. Returns the home's state. */
+export async function refuseSecondSupervisor(): Promise<HomeState> {
+  const { home } = settings();
+  const state = await readHomeState(home);
+  if (state.supervisor !== undefined && state.supervisor !== process.pid && alive(state.supervisor)) {
+    throw new TapwrightError(
+      'invalid_config',
+      `another run is being kept in ${home} by process ${state.supervisor}: wait for it, stop it, or set TAPWRIGHT_HOME to another folder`,
+    );
+  }
+  return state;
+}
+
 /**
  * Starts what a run needs and does not run yet: the Temporal server, the engine, the device host, the learner, the
  * workflow worker; keeps them alive; takes them down again.
@@ -46,13 +59,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const site = settings();
   const logs = join(options.folder, 'logs');
   await mkdir(logs, { recursive: true });
-  const state = await readHomeState(site.home);
-  if (state.supervisor !== undefined && state.supervisor !== process.pid && alive(state.supervisor)) {
-    throw new TapwrightError(
-      'invalid_config',
-      `another run is being kept in ${site.home} by process ${state.supervisor}: wait for it, stop it, or set TAPWRIGHT_HOME to another folder`,
-    );
-  }
+  const state = await refuseSecondSupervisor();
   state.supervisor = process.pid;
   await writeHomeState(site.home, state);
 
@@ -195,6 +202,8 @@ async function temporalServer(
     else if (await answers(address)) return { ...external, address };
     delete state.temporal;
   }
+  // Nobody may have lived to note it: two servers on one database would be its end.
+  for (const pid of serversOf(dbFile)) await endServerLeftBehind(pid, dbFile);
   const own = await startTemporalServer({ ...options, dbFile, ...(port === undefined ? {} : { port }) });
   return {
     address: own.address,

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -134,6 +134,17 @@ export async function endServerLeftBehind(pid: number, dbFile: string): Promise<
     await sleep(50);
   }
   return true;
+}
+
+/** Processes that are a server of this database (Linux; elsewhere none is found). */
+export function serversOf(dbFile: string): number[] {
+  let names: string[] = [];
+  try {
+    names = readdirSync('/proc');
+  } catch {
+    // No such folder on this system.
+  }
+  return names.filter((name) => /^\d+$/.test(name) && isServerOf(Number(name), dbFile)).map(Number);
 }
 
 /** Process ids come again: what a process is, its command line tells (Linux); elsewhere nothing is ended on suspicion. */

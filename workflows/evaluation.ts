@@ -11,8 +11,9 @@ export async function evaluation(input: EvaluationInput): Promise<(EvaluationCel
   const gate = signalledGate();
   return fatal(async () => {
     const cells = await collectEvaluation(temporalPorts(input.site, input.config, gate), input);
-    const { run, policy, suite } = input;
-    const rows = await learnActivities(input.site).recordEvaluation({ run, policy, suite, cells });
+    const { run, policy, suite, label } = input;
+    const request = { run, policy, suite, cells, ...(label === undefined ? {} : { schedule: label }) };
+    const rows = await learnActivities(input.site).recordEvaluation(request);
     return rows.map((row, i) => ({ ...row, judgeCalls: judgeCalls(cells[i]!.results) }));
   });
 }

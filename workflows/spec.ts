@@ -13,7 +13,7 @@ export function episodeSpec(
   return {
     key,
     seed,
-    task,
+    task: { ...task, stepBudget: Math.min(task.stepBudget, config.rollout.maxSteps) },
     policy,
     temperature: evaluating && config.evaluation.greedy ? 0 : config.agent.temperature,
     maxTokens: config.agent.maxTokens,

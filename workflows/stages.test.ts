@@ -4,6 +4,7 @@ import { runConfigSchema } from '../configs/schema.ts';
 import { collectBatch, collectEvaluation } from './batch.ts';
 import { evaluationDraw, taskIndex, updateId } from './ids.ts';
 import { rollOut } from './roll-out.ts';
+import { episodeSpec } from './spec.ts';
 import type { StagePorts } from './stages.ts';
 import { advance } from './stages.ts';
 import { startCursor } from './types.ts';
@@ -143,6 +144,14 @@ describe('a batch', () => {
     // They were told, and nothing was tried again.
     expect(begun).toEqual(['0/0', '1/0', '2/0', '3/0', '4/0', '5/0']);
     expect(told).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  it('has attempts of at most rollout.maxSteps steps', () => {
+    const short = { ...config, rollout: { ...config.rollout, maxSteps: 4 } };
+    const key = { run: 'r', phase: 'train' as const, update: 1, draw: 0, attempt: 0 };
+    const budgetOf = (stepBudget: number): number =>
+      episodeSpec(short, key, { ...task(0), stepBudget }, 'p').task.stepBudget;
+    expect([2, 4, 21].map(budgetOf)).toEqual([2, 4, 4]);
   });
 
   it('stops for a failure of ours', async () => {

@@ -121,7 +121,7 @@ export async function advance(
         if (cursor.skipped >= MAX_SKIPPED) {
           throw new TapwrightError(
             'internal',
-            `${cursor.skipped} batches in a row had no usable attempt (${outcome.reason}): see mask/* in metrics.jsonl, mend the devices, and resume the run with the same --id`,
+            `${cursor.skipped} batches in a row had no usable attempt (${outcome.reason}): mend what fails there, and resume the run with the same --id`,
           );
         }
         return;

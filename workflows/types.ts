@@ -110,6 +110,8 @@ export interface EvaluationInput {
   policy: PolicyRef;
   suite: string;
   instances: Partial<Record<Split, number>>;
+  /** Who asked, when it was not the run: its cells stand beside the run's own. */
+  label?: string;
 }
 
 export interface ReplayInput {

@@ -49,7 +49,7 @@ function resultsHtml(cells: readonly ResultCell[]): string {
     return [
       escapeHtml(`${cell.suite} ${cell.split}`),
       escapeHtml(cell.policy),
-      escapeHtml(`${cell.checkpoint}${cell.schedule === undefined ? '' : ' (scheduled)'}`),
+      escapeHtml(`${cell.checkpoint}${cell.schedule === undefined ? '' : ` (${cell.schedule})`}`),
       cell.n === 0 ? '-' : percent(cell.successes / cell.n),
       interval === null ? '-' : `${percent(interval.low)} to ${percent(interval.high)}`,
       interval === null ? '' : range(cell.successes / cell.n, interval, cell.policy === 'sft' ? 6 : 1),
@@ -247,11 +247,11 @@ function definitions(entries: Record<string, unknown>): string {
   return `<dl>${items.join('')}</dl>`;
 }
 
-/** Header keys one level deep; the NFP list has a table of its own. */
+/** Header keys one level deep; the NFP list has a table of its own, and the config a file. */
 function flat(header: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(header).flatMap(([key, value]): [string, unknown][] => {
-      if (key === 'nfp') return [];
+      if (key === 'nfp' || key === 'config' || value === null) return [];
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[key, value]];
       return Object.entries(value).map(([inner, item]): [string, unknown] => [`${key}.${inner}`, item]);
     }),

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { EpisodeKey, TaskInstance } from '../../domain/index.ts';
 import type { OpenOptions } from '../device.ts';
-import { SIM_FAULTS, createFaults } from './faults.ts';
+import { SIM_FAULTS } from '../../domain/faults.ts';
+import { createFaults } from './faults.ts';
 
 const KEY: EpisodeKey = { run: 'r', phase: 'train', update: 1, draw: 2, attempt: 3 };
 type Draw = Partial<Pick<OpenOptions, 'key' | 'seed' | 'faults' | 'infraTry'>>;

@@ -1,10 +1,8 @@
+import { SIM_FAULTS } from '../../domain/faults.ts';
+import type { SimFault } from '../../domain/faults.ts';
 import { TapwrightError } from '../../domain/index.ts';
 import { createRandom } from '../../rl/random.ts';
 import type { OpenOptions } from '../device.ts';
-
-/** Faults a simulated phone knows; each is a rate per attempt. */
-export const SIM_FAULTS = ['crash', 'hang', 'frozen_frame', 'stale_snapshot', 'dropped_text', 'slow_answer'] as const;
-export type SimFault = (typeof SIM_FAULTS)[number];
 
 export interface Faults {
   /** Called before every action; throws at the step that was drawn. */

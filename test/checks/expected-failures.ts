@@ -1,5 +1,6 @@
-import { SIM_FAULTS, drawFaults } from '../../devices/sim/faults.ts';
-import type { SimFault } from '../../devices/sim/faults.ts';
+import { drawFaults } from '../../devices/sim/faults.ts';
+import { SIM_FAULTS } from '../../domain/faults.ts';
+import type { SimFault } from '../../domain/faults.ts';
 import type { SimSnapshot } from '../../devices/sim/backend.ts';
 import type { Episode, EpisodeSpec, FailureClass } from '../../domain/index.ts';
 import { judgeFault } from '../../judges/rule.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { runBare } from '../../bench/bare.ts';
 import { loadConfig } from '../../configs/loader.ts';
 import type { RunConfig } from '../../configs/schema.ts';
-import { SIM_FAULTS } from '../../devices/sim/faults.ts';
+import { SIM_FAULTS } from '../../domain/faults.ts';
 import type { Episode, EpisodeResult, EpisodeSpec } from '../../domain/index.ts';
 import { twoChannelReturns } from '../../rl/returns.ts';
 import { rewardOfOutcome, rewardOfVerdict } from '../../rl/rewards.ts';

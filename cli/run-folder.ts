@@ -21,13 +21,19 @@ export interface OpenedRun {
   policy: PolicyRef | null;
 }
 
+export interface NewRun {
+  configPath: string;
+  sets: string[];
+  id?: string;
+  /** What must hold before a folder is made that would pass for a run. */
+  before?(config: RunConfig): Promise<void>;
+}
+
 /**
  * Makes or reopens the folder of a run. With a config the folder's own must be equal to it; without one the run must
  * exist. The default id is the config's name with the first digits of its content, so the same config is the same run.
  */
-export async function openRunFolder(
-  options: { configPath: string; sets: string[]; id?: string } | { id: string },
-): Promise<OpenedRun> {
+export async function openRunFolder(options: NewRun | { id: string }): Promise<OpenedRun> {
   const { home } = settings();
   if (!('configPath' in options)) {
     const run = await openRun(home, options.id);
@@ -37,6 +43,7 @@ export async function openRunFolder(
   const { only, without } = config.tasks;
   // A slice that does not exist is said before anything is made.
   if (only.length + without.length > 0) (await import('../suites/index.ts')).getSuite(config.suite, config.tasks);
+  await options.before?.(config);
   const id = options.id ?? `${config.name}-${fingerprint(config)}`;
   const existing = await openRun(home, id).catch((error: unknown) => {
     if (error instanceof TapwrightError && error.code === 'not_found') return null;

@@ -76,11 +76,13 @@ export function registerWorker(program: Command): void {
 }
 
 async function run(configPath: string, options: RunOptions): Promise<void> {
-  // Before a folder is made that would pass for a run.
-  await refuseSecondSupervisor();
   const opened = await openRunFolder({
     configPath,
     sets: options.set,
+    before: async ({ engine }) => {
+      await refuseSecondSupervisor();
+      await requireEngine(engine.url);
+    },
     ...(options.id === undefined ? {} : { id: options.id }),
   });
   const { id, folder, resumed } = opened;

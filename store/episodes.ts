@@ -35,6 +35,8 @@ export interface EpisodeStore {
   get(id: string, ref?: BlobRef): Promise<Episode>;
   /** Ids in order, those that begin with `prefix` (`u0012/`, `e0000/t03/`). */
   list(prefix?: string): Promise<string[]>;
+  /** Ids of records that were written and are gone, in order. */
+  lost(prefix?: string): Promise<string[]>;
 }
 
 export function createEpisodeStore(options: { dir: string; files: Files }): EpisodeStore {
@@ -90,6 +92,22 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
     return written;
   };
 
+  const listed = async (prefix: string): Promise<string[]> => {
+    // Only folders that can hold the prefix are looked into: a long run has tens of thousands of records.
+    const ids: string[] = [];
+    for (const batch of await names(dir)) {
+      if (!fits(`${batch}/`, prefix)) continue;
+      for (const draw of await names(join(dir, batch))) {
+        if (!fits(`${batch}/${draw}/`, prefix)) continue;
+        for (const file of await names(join(dir, batch, draw))) {
+          const id = `${batch}/${draw}/${file.slice(0, -ENDING.length)}`;
+          if (/^a\d+\.json\.gz$/.test(file) && id.startsWith(prefix)) ids.push(id);
+        }
+      }
+    }
+    return ids.sort();
+  };
+
   return {
     put: async (episode) => {
       const bytes = canonicalBytes(episode);
@@ -137,20 +155,18 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
       }
       return JSON.parse(bytes.toString('utf8')) as Episode;
     },
-    list: async (prefix = '') => {
-      // Only folders that can hold the prefix are looked into: a long run has tens of thousands of records.
-      const ids: string[] = [];
+    list: (prefix = '') => listed(prefix),
+    lost: async (prefix = '') => {
+      const there = new Set(await listed(prefix));
+      const gone = new Set<string>();
       for (const batch of await names(dir)) {
         if (!fits(`${batch}/`, prefix)) continue;
-        for (const draw of await names(join(dir, batch))) {
-          if (!fits(`${batch}/${draw}/`, prefix)) continue;
-          for (const file of await names(join(dir, batch, draw))) {
-            const id = `${batch}/${draw}/${file.slice(0, -ENDING.length)}`;
-            if (/^a\d+\.json\.gz$/.test(file) && id.startsWith(prefix)) ids.push(id);
-          }
+        const text = await readFile(join(dir, batch, REFS), 'utf8').catch(() => '');
+        for (const [, id] of text.matchAll(/^[0-9a-f]{64} (\S+)$/gm)) {
+          if (id!.startsWith(prefix) && !there.has(id!)) gone.add(id!);
         }
       }
-      return ids.sort();
+      return [...gone].sort();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Episode } from '../domain/episode.ts';
@@ -59,13 +59,13 @@ describe('recorded attempts', () => {
   });
 
   it.each([
-    ['colour=red', 'the keys are outcome, phase, update, split, task, suite'],
-    ['outcome', 'it is key=value'],
+    ['colour=red', 'expected key=value with a key of outcome, phase, update, split, task, suite'],
+    ['outcome', 'expected key=value'],
     ['outcome=good', 'outcome is one of success, blocked_complete, failure,'],
     ['phase=demo', 'phase is one of warmup, train, eval'],
     ['update=last', 'update is a number'],
     ['split=test', 'split is one of train, validation, heldout-params, heldout-skin'],
-    ['toString=1', 'the keys are'],
+    ['toString=1', 'with a key of'],
   ])('refuse %s', (condition, sentence) => {
     expect(() => parseWhere([condition])).toThrow(sentence);
   });
@@ -73,5 +73,10 @@ describe('recorded attempts', () => {
   it('that are damaged are not passed over', async () => {
     writeFileSync(join(dir, 'u0002/t00/a0.json.gz'), 'torn');
     expect(await select('outcome=step_limit')).toEqual(['u0001/t01/a0', 'u0002/t00/a0']);
+    // Nor those that are gone: they were written, and are asked for.
+    rmSync(join(dir, 'u0002/t00/a0.json.gz'));
+    expect(await episodes.lost()).toEqual(['u0002/t00/a0']);
+    expect(await episodes.lost('u0001/')).toEqual([]);
+    expect(await select('phase=train')).toContain('u0002/t00/a0');
   });
 });

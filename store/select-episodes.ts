@@ -75,7 +75,7 @@ export function parseWhere(conditions: readonly string[]): Where {
     if (rest.length === 0 || !Object.hasOwn(KEYS, name!)) {
       throw new TapwrightError(
         'invalid_input',
-        `--where ${condition}: it is key=value, and the keys are ${Object.keys(KEYS).join(', ')}`,
+        `--where ${condition}: expected key=value with a key of ${Object.keys(KEYS).join(', ')}`,
       );
     }
     const { values, valid }: Key = KEYS[name as WhereKey];
@@ -106,9 +106,13 @@ const AT_ONCE = 16;
 export async function selectEpisodes(episodes: EpisodeStore, options: SelectOptions = {}): Promise<string[]> {
   const { where = {}, prefix, limit = Infinity } = options;
   const asked = Object.entries(where).map(([name, values]) => ({ key: KEYS[name as WhereKey] as Key, values }));
-  const ids = (await episodes.list(prefix)).filter((id) =>
-    asked.every(({ key, values }) => key.byId === null || values.some((value) => key.byId!(id, value))),
-  );
+  // One that is gone is asked for too: its user is told so.
+  const [there, lost] = await Promise.all([episodes.list(prefix), episodes.lost(prefix)]);
+  const ids = [...there, ...lost]
+    .sort()
+    .filter((id) =>
+      asked.every(({ key, values }) => key.byId === null || values.some((value) => key.byId!(id, value))),
+    );
   const unsaid = asked.filter(({ key }) => key.byId === null);
   if (unsaid.length === 0) return ids.slice(0, limit);
   const matches = async (id: string): Promise<boolean> => {

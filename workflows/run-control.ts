@@ -63,7 +63,7 @@ export class RunControl {
     for (const [key, value] of Object.entries(change)) {
       const whole = key === 'minutes' || Number.isInteger(value);
       if (value !== null && !(Number.isFinite(value) && value > 0 && whole)) {
-        refuse(`a budget of ${key} is a positive ${key === 'minutes' ? '' : 'whole '}number or null, not ${value}`);
+        refuse(`a budget of ${key} is a positive ${key === 'minutes' ? '' : 'whole '}number, or none, not ${value}`);
       }
     }
     const done = this.#cursor.updates;

@@ -277,7 +277,7 @@ describe('tapwright replay', () => {
     [RUN, /which attempts\?/],
     [`${RUN} u0009/t00/a0`, /no recorded attempt u0009\/t00\/a0: tapwright episode replayed lists them/],
     [`${RUN} --where phase=warmup`, /no recorded attempt phase=warmup/],
-    [`${RUN} --where colour=red`, /the keys are outcome, phase, update, split, task, suite/],
+    [`${RUN} --where colour=red`, /with a key of outcome, phase, update, split, task, suite/],
     [`${RUN} --where outcome=good`, /outcome is one of success/],
     [`${RUN} --limit none`, /--limit is a positive whole number/],
     [`${RUN} u --live --judge`, /give one of them/],

@@ -18,6 +18,7 @@ import type { TrainingInput } from '../workflows/types.ts';
 import { localTemporal } from './local-temporal.ts';
 
 /** Orchestration on a real Temporal server with activities that do nothing: what tests of workflows share. */
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const HISTORIES = fileURLToPath(new URL('./histories', import.meta.url));
 
 export const config = (set: object = {}): RunConfig =>
@@ -146,7 +147,9 @@ export async function saveHistories({ env }: Stage, histories: Record<string, Sa
   if (process.env['TAPWRIGHT_SAVE_HISTORIES'] !== '1') return;
   for (const [scenario, { workflowId, runId }] of Object.entries(histories)) {
     const history = await env.client.workflow.getHandle(workflowId, runId).fetchHistory();
-    await writeFile(historyFile(scenario), `${historyToJSON(history)}\n`);
+    // Stack traces name the folder that the project lies in.
+    const text = historyToJSON(history).replaceAll(ROOT, '');
+    await writeFile(historyFile(scenario), `${text}\n`);
   }
 }
 

@@ -1,15 +1,7 @@
 import type { RunConfig } from '../configs/schema.ts';
+import { OUTCOMES } from '../domain/index.ts';
 import type { EpisodeResult, Outcome } from '../domain/index.ts';
 import type { EvaluationCell, Metrics } from './api.ts';
-
-const OUTCOMES: readonly Outcome[] = [
-  'success',
-  'blocked_complete',
-  'failure',
-  'step_limit',
-  'false_completion',
-  'unparseable',
-];
 
 /** An attempt that did what was asked, also where that was to say that it cannot be done. */
 export const succeeded = (outcome: Outcome): boolean => outcome === 'success' || outcome === 'blocked_complete';

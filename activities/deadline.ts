@@ -47,3 +47,9 @@ export function either(parent: AbortSignal | null, late: Promise<void>): AbortSi
   void late.then(() => controller.abort(new TapwrightError('deadline', 'Nobody waits for this attempt any more.')));
   return parent === null ? controller.signal : AbortSignal.any([parent, controller.signal]);
 }
+
+/** Calls `ring` once after so many milliseconds, unless the function it returns is called before. */
+export function ringAfter(ms: number, ring: () => void): () => void {
+  const timer = setTimeout(ring, ms);
+  return () => clearTimeout(timer);
+}

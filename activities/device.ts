@@ -21,7 +21,7 @@ import { taskIndex } from '../workflows/ids.ts';
 import { rollOut } from '../workflows/roll-out.ts';
 import type { AttemptPorts } from '../workflows/roll-out.ts';
 import type { DeviceActivities } from './api.ts';
-import { either, untilDeadline } from './deadline.ts';
+import { either, ringAfter, untilDeadline } from './deadline.ts';
 import { createDirectPorts } from './episode-ports.ts';
 import type { DirectPorts } from './episode-ports.ts';
 import { asActivity, cancellation } from './heartbeat.ts';
@@ -186,10 +186,7 @@ export async function createDeviceActivities(
       const cancelled = cancellation();
       const ports: AttemptPorts = {
         attempt: (spec, late) => whole(spec, either(cancelled, late)),
-        timer: (ms, ring) => {
-          const timer = setTimeout(ring, ms);
-          return () => clearTimeout(timer);
-        },
+        timer: ringAfter,
       };
       // Masked ones are made again by the batch, on another host.
       return rollOut(ports, specs, { limit: specs.length, infraRetries: 0, stragglerMs });

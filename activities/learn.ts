@@ -110,7 +110,9 @@ export async function createLearnActivities(
         seedPath: [config.seed, phase, update],
       });
       if (learned === null) {
-        const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked: ${maskCounts(results)}`;
+        const masks = Object.entries(summary).filter(([key]) => key.startsWith('mask/'));
+        const classes = masks.map(([key, n]) => `${key.slice('mask/'.length)} ${n}`).join(', ');
+        const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked: ${classes}`;
         process.stderr.write(`${run}: ${phase} ${update} skipped: ${reason}\n`);
         return { kind: 'skipped', reason, metrics: summary };
       }
@@ -307,15 +309,6 @@ async function metricsOf(folder: RunFolder, stage: MetricsRow['stage'], update: 
   if (row === undefined) return {};
   const { stage: _stage, update: _update, ...metrics } = row;
   return metrics as Metrics;
-}
-
-/** `device_hung 12, app_crashed 4`. */
-function maskCounts(results: readonly EpisodeResult[]): string {
-  const counts = new Map<string, number>();
-  for (const result of results) {
-    if (result.kind === 'masked') counts.set(result.failure, (counts.get(result.failure) ?? 0) + 1);
-  }
-  return [...counts].map(([failure, n]) => `${failure} ${n}`).join(', ');
 }
 
 const episodeGroup = (results: readonly EpisodeResult[]): string => results[0]?.id.split('/')[0] ?? 'an empty batch';

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { ringAfter } from '../activities/deadline.ts';
 import { createDeviceActivities } from '../activities/device.ts';
 import { createLearnActivities } from '../activities/learn.ts';
 import type { Metrics } from '../activities/api.ts';
@@ -62,10 +63,7 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
       options.onAttempt?.(spec, result);
       return result;
     },
-    timer: (ms, ring) => {
-      const timer = setTimeout(ring, ms);
-      return () => clearTimeout(timer);
-    },
+    timer: ringAfter,
   };
   const site = { prefix: 'bare', hosts: ['here'] };
   const ports: StagePorts = {

@@ -7,7 +7,8 @@ export interface Progress {
   end(): void;
 }
 
-const NAMES: Record<RunStatus['stage'], string> = {
+/** Stages in words, in live progress and in a status. */
+export const STAGES: Record<RunStatus['stage'], string> = {
   start: 'demonstrations',
   sft: 'imitation (SFT)',
   warmup: 'critic warm-up',
@@ -30,7 +31,7 @@ export function duration(seconds: number): string {
 
 /** One line for a status. `left`: seconds this stage still needs, null when unknown. */
 export function progressLine(status: RunStatus, left: number | null): string {
-  const parts = [NAMES[status.stage]];
+  const parts = [STAGES[status.stage]];
   const counted = UNCOUNTED.includes(status.stage) ? false : status.of > 0;
   if (counted) parts[0] += ` ${status.update} of ${status.of}`;
   // They are of the last training batch.

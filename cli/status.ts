@@ -3,6 +3,7 @@ import type { Ancestor, MetricsRow, RunFolder } from '../store/index.ts';
 import { checkpointIndex } from '../store/index.ts';
 import type { ControlView, RunStatus } from '../workflows/types.ts';
 import { alive, openHomeRun, serverAddress } from './home.ts';
+import { STAGES } from './progress.ts';
 import { tableOf } from './results-table.ts';
 import type { Answer } from './server.ts';
 import { troubleText } from './trouble.ts';
@@ -88,22 +89,12 @@ const NAMES: Record<RunState['stage'], string> = {
   done: 'done, policy update',
 };
 
-const NOW: Record<RunStatus['stage'], string> = {
-  start: 'demonstrations',
-  sft: 'imitation (SFT)',
-  warmup: 'critic warm-up',
-  train: 'policy updates',
-  evaluation: 'evaluation',
-  report: 'report',
-  done: 'done',
-};
-
 /** The state as text for a terminal. */
 export function statusText(state: RunState, table: string | null): string {
   const lines = [
     `run        ${state.run}`,
     `folder     ${state.folder}`,
-    `stage      ${NAMES[state.stage]} ${state.update} of ${state.of}${state.now === null ? '' : `; now: ${NOW[state.now]}`}`,
+    `stage      ${NAMES[state.stage]} ${state.update} of ${state.of}${state.now === null ? '' : `; now: ${STAGES[state.now]}`}`,
   ];
   if (state.lineage.length > 0) lines.push(`branch of  ${state.lineage.join(' -> ')}`);
   if (state.ended !== null) lines.push(`ended      ${state.ended}; tapwright run goes on from here`);

@@ -6,8 +6,16 @@ import type { TaskInstance, Truth } from './task.ts';
 /** Dense verdict of one step. */
 export type DenseVerdict = 'success' | 'fail' | 'overcomplete';
 
+export const OUTCOMES = [
+  'success',
+  'blocked_complete',
+  'failure',
+  'step_limit',
+  'false_completion',
+  'unparseable',
+] as const;
 /** How an attempt ended, as the reward sees it (algorithms.md, 1). */
-export type Outcome = 'success' | 'blocked_complete' | 'failure' | 'step_limit' | 'false_completion' | 'unparseable';
+export type Outcome = (typeof OUTCOMES)[number];
 
 /** The terminal judge's own three values; the loop combines them with the agent's claim into an Outcome. */
 export type TerminalVerdict = 'success' | 'fail' | 'blocked_complete';

@@ -1,4 +1,5 @@
-import type { Episode, Outcome } from '../domain/episode.ts';
+import { OUTCOMES } from '../domain/episode.ts';
+import type { Episode } from '../domain/episode.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import type { Split } from '../domain/task.ts';
 import type { EpisodeStore } from './episodes.ts';
@@ -7,14 +8,6 @@ import type { EpisodeStore } from './episodes.ts';
 export type Where = Partial<Record<WhereKey, string[]>>;
 type WhereKey = keyof typeof KEYS;
 
-const OUTCOMES: readonly Outcome[] = [
-  'success',
-  'blocked_complete',
-  'failure',
-  'step_limit',
-  'false_completion',
-  'unparseable',
-];
 const SPLITS: readonly Split[] = ['train', 'validation', 'heldout-params', 'heldout-skin'];
 const PHASES = { warmup: 'w', train: 'u', eval: 'e' } as const;
 

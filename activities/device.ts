@@ -13,8 +13,10 @@ import { openLeaseTable } from '../devices/leases.ts';
 import type { LeaseTable } from '../devices/leases.ts';
 import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
 import { episodeId } from '../domain/episode.ts';
+import { span } from '../domain/spans.ts';
 import type { DenseVerdict, Episode, EpisodeResult, EpisodeSpec } from '../domain/index.ts';
 import { createRuleJudge, judgeFault } from '../judges/rule.ts';
+import type { Judge } from '../judges/judge.ts';
 import { hashSeed } from '../rl/random.ts';
 import { openRun } from '../store/index.ts';
 import { taskIndex } from '../workflows/ids.ts';
@@ -36,6 +38,8 @@ export interface DeviceOptions {
   engineUrl: string | null;
   /** Name of this device host: its leases are kept under it. */
   host?: string;
+  /** Who judges; the rule judge when left out. */
+  judge?: Judge;
 }
 
 /** Activities of a device host. */
@@ -45,7 +49,7 @@ export async function createDeviceActivities(
   const rooms = createRooms();
   const grounder = createGrounderRouter();
   const user = createRuleUser();
-  const judge = createRuleJudge();
+  const judge = timed(options.judge ?? createRuleJudge());
   const folder = remember((run: string) => openRun(options.home, run));
 
   const engines: { close(): Promise<void> }[] = [];
@@ -218,3 +222,9 @@ export async function createDeviceActivities(
     },
   };
 }
+
+const timed = (judge: Judge): Judge => ({
+  ...judge,
+  judgeStep: (evidence, memory) => span('judge', () => judge.judgeStep(evidence, memory)),
+  judgeOutcome: (evidence) => span('judge', () => judge.judgeOutcome(evidence)),
+});

@@ -1,5 +1,6 @@
 import type { RunConfig } from '../configs/schema.ts';
 import type { Episode } from '../domain/index.ts';
+import { span } from '../domain/spans.ts';
 import { assertFirstEpochRatio, ppoStatistics, tokenWeights } from '../rl/ppo.ts';
 import type { PpoStatistics } from '../rl/ppo.ts';
 import { createRandom } from '../rl/random.ts';
@@ -42,12 +43,12 @@ export interface LearnOptions {
  */
 export async function learnFromBatch(options: LearnOptions): Promise<Metrics | null> {
   const { config, trainer, seedPath } = options;
-  const rows = trainingRows(options.episodes, config);
+  const rows = span('assemble', () => trainingRows(options.episodes, config));
   if (rows.samples.length === 0) return null;
   const { features } = rows;
   const critic = features === null ? null : await options.critic(features);
-  const values = features === null ? null : critic!.values(features);
-  const batch = rows.batch(values);
+  const values = features === null ? null : span('critic', () => critic!.values(features));
+  const batch = span('assemble', () => rows.batch(values));
   if (batch.skip) return null;
 
   const metrics: Metrics = { ...batch.statistics };
@@ -56,7 +57,7 @@ export async function learnFromBatch(options: LearnOptions): Promise<Metrics | n
     for (const key of Object.keys(metrics)) if (key.startsWith('critic/')) delete metrics[key];
   } else {
     const returns = Float32Array.from(batch.rows, (row) => row.ret);
-    const trained = critic!.train(features, returns, values!, [...seedPath, 'critic']);
+    const trained = span('critic', () => critic!.train(features, returns, values!, [...seedPath, 'critic']));
     metrics['critic/loss'] = trained.loss;
     metrics['critic/grad_norm'] = trained.gradNorm;
     metrics['critic/neighbour_distance'] = rows.neighbourDistance;

@@ -9,7 +9,9 @@ import type { Metrics } from '../activities/api.ts';
 import { openRunFolder } from '../cli/run-folder.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { asTapwrightError } from '../domain/errors.ts';
+import { spent } from '../domain/spans.ts';
 import type { EpisodeResult, EpisodeSpec } from '../domain/index.ts';
+import type { Judge } from '../judges/judge.ts';
 import { keepChild } from '../workers/child.ts';
 import { engineArgs, usablePort } from '../workers/engine-process.ts';
 import { collectBatch, collectEvaluation } from '../workflows/batch.ts';
@@ -26,6 +28,10 @@ export interface BareOptions {
   /** Hears of every try of an attempt. */
   onAttempt?(spec: EpisodeSpec, result: EpisodeResult): void;
   onEvaluation?(update: number, cells: { split: string; n: number; success: number }[]): void;
+  /** Hears after every update what this process and the engine's have spent their time on so far, in seconds. */
+  onSpent?(here: Record<string, number>, engine: Record<string, number>): void;
+  /** In place of the rule judge. */
+  judge?: Judge;
 }
 
 /**
@@ -54,7 +60,11 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
       })
     : null;
   await engine?.ready;
-  const device = await createDeviceActivities({ home, engineUrl });
+  const device = await createDeviceActivities({
+    home,
+    engineUrl,
+    ...(options.judge !== undefined && { judge: options.judge }),
+  });
   const learn = await createLearnActivities({ home, engineUrl });
   const batch: BatchPorts = {
     tasks: (request) => device.activities.tasks(request),
@@ -80,6 +90,10 @@ export async function runBare(config: RunConfig, options: BareOptions): Promise<
       const rolloutSeconds = (performance.now() - started) / 1000;
       const outcome = await patient(() => learn.activities.learn({ run, phase, update, results, rolloutSeconds }));
       options.onMetrics(phase, update, outcome.metrics);
+      if (options.onSpent !== undefined) {
+        const reply = await fetch(`${engineUrl}/api/v1/spent`);
+        options.onSpent(spent(), (await reply.json()) as Record<string, number>);
+      }
       return outcome;
     },
     evaluate: async (policy) => {
@@ -114,11 +128,26 @@ async function patient<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** `npx tsx bench/bare.ts <config> [--id ID] [--set k=v ...]`: one line an update. */
+/** Stands for judging that costs nothing: a verdict without a look, not all the same so that there is something to learn. */
+const unjudged: Judge = {
+  name: 'none',
+  judgeStep: ({ t }, memory) => Promise.resolve({ verdict: t % 2 === 0 ? 'success' : 'fail', why: 'unjudged', memory }),
+  judgeOutcome: () => Promise.resolve({ verdict: 'fail', why: 'unjudged' }),
+};
+
+/**
+ * `npx tsx bench/bare.ts <config> [--id ID] [--set k=v ...] [--unjudged] [--spent]`: one line an update. `--spent`: and a line
+ * of JSON with the time that went into each part.
+ */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { id: { type: 'string' }, set: { type: 'string', multiple: true, default: [] } },
+    options: {
+      id: { type: 'string' },
+      set: { type: 'string', multiple: true, default: [] },
+      unjudged: { type: 'boolean', default: false },
+      spent: { type: 'boolean', default: false },
+    },
   });
   const home = resolve(process.env['TAPWRIGHT_HOME'] ?? '.tapwright');
   const { id, config } = await openRunFolder({
@@ -137,6 +166,13 @@ async function main(): Promise<void> {
       const seconds = ((performance.now() - started) / 1000).toFixed(1);
       process.stdout.write(`${seconds}s ${stage} ${update}: ${shown.join('  ')}\n`);
     },
+    ...(values.unjudged && { judge: unjudged }),
+    ...(values.spent && {
+      onSpent: (here, engine) => {
+        const seconds = (performance.now() - started) / 1000;
+        process.stdout.write(`spent ${JSON.stringify({ seconds, here, engine })}\n`);
+      },
+    }),
     onEvaluation: (update, cells) => {
       for (const cell of cells) {
         const rate = ((100 * cell.success) / Math.max(1, cell.n)).toFixed(1);

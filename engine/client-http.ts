@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { TapwrightError } from '../domain/errors.ts';
+import { span } from '../domain/spans.ts';
 import { createRandom } from '../rl/random.ts';
 import { asObject, textOf } from './tinker.ts';
 
@@ -84,7 +85,7 @@ export function createTransport(options: TransportOptions): Transport {
       const reply = await pool.request({
         path: `/api/v1/${path}`,
         method: body === null ? 'GET' : 'POST',
-        body: body === null ? null : JSON.stringify(body),
+        body: body === null ? null : span('wire', () => JSON.stringify(body)),
         headers,
         signal: AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now()))),
       });
@@ -135,7 +136,7 @@ export function createTransport(options: TransportOptions): Transport {
   function parse(path: string, text: string): Json {
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = span('wire', () => JSON.parse(text) as unknown);
     } catch {
       throw new TapwrightError('engine_refused', `${origin} answered ${path} with something that is not JSON`);
     }

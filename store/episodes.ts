@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { Episode } from '../domain/episode.ts';
 import { TapwrightError } from '../domain/errors.ts';
+import { span } from '../domain/spans.ts';
 import type { BlobRef } from '../domain/screen.ts';
 import { canonicalBytes } from './canonical-json.ts';
 import { sha256Hex } from './files.ts';
@@ -110,7 +111,7 @@ export function createEpisodeStore(options: { dir: string; files: Files }): Epis
 
   return {
     put: async (episode) => {
-      const bytes = canonicalBytes(episode);
+      const bytes = span('record', () => canonicalBytes(episode));
       const ref = hash(bytes);
       // Level 1: most of what can be saved is outlines said twice, and the device host has better things to do.
       const packed = await pack(bytes, { level: 1 });

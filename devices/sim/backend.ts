@@ -1,4 +1,5 @@
 import { TapwrightError, type Intent, type Screen, type Truth } from '../../domain/index.ts';
+import { span } from '../../domain/spans.ts';
 import type { DeviceBackend, DeviceHandle, ExpertMove, OpenOptions } from '../device.ts';
 import { remainingWords } from '../expert-words.ts';
 import { createFaults } from './faults.ts';
@@ -54,12 +55,22 @@ export function createSimBackend(): DeviceBackend {
     capabilities: { touch: true, unicodeText: true, snapshot: 'machine', outline: true, groundTruth: true },
     open(options) {
       const snapshot = parseSnapshot(options.task.snapshot);
-      return Promise.resolve(createHandle(options, snapshot, navigatorOf(options.task.id, snapshot), renderer));
+      return Promise.resolve(timed(createHandle(options, snapshot, navigatorOf(options.task.id, snapshot), renderer)));
     },
     health: () => Promise.resolve({ ok: true, detail: 'simulated phones run in this process' }),
     close: () => Promise.resolve(),
   };
 }
+
+/** A phone's own time, without what is drawn. */
+const timed = (handle: DeviceHandle): DeviceHandle => ({
+  ...handle,
+  rollback: () => span('environment', handle.rollback),
+  observe: () => span('environment', handle.observe),
+  perform: (action) => span('environment', () => handle.perform(action)),
+  truth: () => span('environment', handle.truth),
+  expert: () => span('environment', handle.expert),
+});
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
@@ -96,8 +107,8 @@ function createHandle(
 
   const observe = async (): Promise<Screen> => {
     const view = viewOf(phone, skin);
-    const drawn = await draw(view, options.pixels !== null);
     const outline = outlineOf(view);
+    const drawn = await draw(view, options.pixels !== null);
     // What the hash is too coarse for counts too: a frozen frame is harmless only while nothing on it has changed.
     if (faults.frozen() && previous && (previous.hash !== drawn.hash || !same(previous.outline, outline)))
       throw new TapwrightError('frame_stale', 'The screen shows a frame from before the action (frozen).');

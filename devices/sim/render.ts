@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { createCanvas, GlobalFonts, type Canvas, type SKRSContext2D } from '@napi-rs/canvas';
+import { span } from '../../domain/spans.ts';
 import { hashHex, screenHash } from '../../rl/index.ts';
 import { hashSeed } from '../../rl/random.ts';
 import { HEIGHT, STATUS_BAR, WIDTH, type Shown, type SkinFamily, type View } from './skin.ts';
@@ -172,12 +173,14 @@ export function createRenderer({ maxCached = 20_000 } = {}): Renderer {
       ]);
       const known = cache.get(key);
       if (known && (!png || known.png)) return known;
-      drawView(g, view, family);
-      // encodeSync: the canvas is shared, and an encode in the background could see the next drawing.
-      const bytes = png ? new Uint8Array(canvas.encodeSync('png')) : null;
-      const rgba = g.getImageData(0, 0, WIDTH, HEIGHT).data;
+      const { bytes, rgba } = span('render', () => {
+        drawView(g, view, family);
+        // encodeSync: the canvas is shared, and an encode in the background could see the next drawing.
+        const packed = png ? new Uint8Array(canvas.encodeSync('png')) : null;
+        return { bytes: packed, rgba: g.getImageData(0, 0, WIDTH, HEIGHT).data };
+      });
       const crop = { top: STATUS_BAR, bottom: 0 };
-      const { hash, degenerate } = screenHash(new Uint8Array(rgba.buffer), WIDTH, HEIGHT, crop, 4);
+      const { hash, degenerate } = span('hash', () => screenHash(new Uint8Array(rgba.buffer), WIDTH, HEIGHT, crop, 4));
       const frame = { hash: hashHex(hash), degenerate, png: bytes };
       if (cache.size >= maxCached) cache.delete(cache.keys().next().value!);
       cache.set(key, frame);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { TapwrightError } from '../../domain/errors.ts';
+import { span } from '../../domain/spans.ts';
 import type { TensorOps } from '../tensor.ts';
 import { adamStep } from './adam.ts';
 import type { AdamParams, AdamState } from './adam.ts';
@@ -82,7 +83,7 @@ export function createModelFactory(options: {
         fresh = false;
         return inTurn(async () => {
           use();
-          const weights = (device ??= uploadWeights(ops, layout, state.weights));
+          const weights = (device ??= span('train', () => uploadWeights(ops, layout, state.weights)));
           const elsewhere =
             helper && ((work: LaneWork) => helper.run(layout.config.name, `${id} ${version}`, state.weights, work));
           const into = backward ? gradients : null;
@@ -93,7 +94,7 @@ export function createModelFactory(options: {
         fresh = false;
         return inTurn(() => {
           use();
-          const norm = adamStep(state, gradients, params);
+          const norm = span('train', () => adamStep(state, gradients, params));
           gradients.fill(0);
           if (!Number.isFinite(norm)) {
             throw new TapwrightError('engine_refused', `the gradient of ${id} is not finite: no step was taken`);
@@ -106,7 +107,7 @@ export function createModelFactory(options: {
         fresh = false;
         return inTurn(() => {
           use();
-          return checkpoints.save(id, kind, name, layout, state);
+          return span('checkpoint', () => checkpoints.save(id, kind, name, layout, state));
         });
       },
       load: (path, optimizer) => {

@@ -1,5 +1,6 @@
 import { createRandom } from '../../rl/random.ts';
 import type { Random } from '../../rl/random.ts';
+import { span } from '../../domain/spans.ts';
 import { createTracker } from './constraint.ts';
 import type { Constraint, ConstraintTracker } from './constraint.ts';
 import { createDistribution } from './distribution.ts';
@@ -97,28 +98,26 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
   function turn(): void {
     if (!held()) {
       if (waiting.length > 0) [lastRows, lingers] = [waiting.length, 0];
-      admit();
+      span('sample', admit);
     } else if (live.length === 0) {
       setTimeout(turn, 1);
       return;
     }
-    for (const [weights, rows] of byWeights(live)) {
-      for (const some of tiles(rows)) {
-        const jobs = some.map((each) => each.job);
-        guarded(jobs, () =>
-          choose(
-            some,
-            decoder.step(
-              weights,
-              some.map((each) => each.row),
-            ),
-          ),
-        );
-      }
-    }
+    span('sample', advance);
     live = live.filter((each) => !each.job.settled);
     if (waiting.length > 0 || live.length > 0) setImmediate(turn);
     else running = false;
+  }
+
+  /** One token more for every row that is being decoded. */
+  function advance(): void {
+    for (const [weights, rows] of byWeights(live)) {
+      for (const some of tiles(rows)) {
+        const jobs = some.map((each) => each.job);
+        const states = some.map((each) => each.row);
+        guarded(jobs, () => choose(some, decoder.step(weights, states)));
+      }
+    }
   }
 
   /** A failure fails its own rows only. */

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { timingSafeEqual } from 'node:crypto';
 import { TapwrightError } from '../../domain/errors.ts';
+import { span, spent } from '../../domain/spans.ts';
 import { Conflict } from './checkpoints.ts';
 import { bad, record } from './requests.ts';
 import { Busy } from './service.ts';
@@ -21,6 +22,7 @@ export function createEngineServer(options: { service: Service; token?: string |
     'GET healthz': service.health,
     'GET get_server_capabilities': service.capabilities,
     'GET models': service.listModels,
+    'GET spent': spent,
     'POST create_session': service.createSession,
     'POST session_heartbeat': service.heartbeat,
     'POST create_model': service.createModel,
@@ -92,7 +94,7 @@ async function readJson(request: IncomingMessage): Promise<Record<string, unknow
   }
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.concat(parts).toString('utf8'));
+    value = span('wire', () => JSON.parse(Buffer.concat(parts).toString('utf8')) as unknown);
   } catch {
     throw bad('the body is not JSON');
   }
@@ -129,7 +131,7 @@ function fail(response: ServerResponse, error: unknown): void {
 
 function send(response: ServerResponse, status: number, value: unknown): void {
   if (response.headersSent) return;
-  const text = JSON.stringify(value);
+  const text = span('wire', () => JSON.stringify(value));
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
   response.end(text);
 }

@@ -1,3 +1,4 @@
+import { span } from '../../domain/spans.ts';
 import { responseStart } from './datum.ts';
 import type { EngineDatum } from './datum.ts';
 import { createDistribution } from './distribution.ts';
@@ -111,8 +112,10 @@ export async function runLane(
     if (tile === null) continue;
     const work = (outputs: Outputs): OutputGradients =>
       lossOfTile(outputs, tile, rows, spec, distribution, found, sums, backward);
-    if (gradient === null) work(model.forward(weights, tile));
-    else model.train(weights, tile, work, gradient);
+    span('train', () => {
+      if (gradient === null) work(model.forward(weights, tile));
+      else model.train(weights, tile, work, gradient);
+    });
     await pause();
   }
   return { logprobs, sums, gradient };

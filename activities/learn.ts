@@ -112,7 +112,11 @@ export async function createLearnActivities(
       if (learned === null) {
         const masks = Object.entries(summary).filter(([key]) => key.startsWith('mask/'));
         const classes = masks.map(([key, n]) => `${key.slice('mask/'.length)} ${n}`).join(', ');
-        const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked: ${classes}`;
+        const masked = summary['rollout/masked'] === results.length;
+        const what = masked
+          ? `all ${results.length} attempts of ${episodeGroup(results)} are masked: ${classes}`
+          : `every group of ${episodeGroup(results)} has equal scores or a single valid attempt`;
+        const reason = masked || classes === '' ? what : `${what}; masked: ${classes}`;
         process.stderr.write(`${run}: ${phase} ${update} skipped: ${reason}\n`);
         return { kind: 'skipped', reason, metrics: summary };
       }

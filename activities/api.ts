@@ -1,4 +1,5 @@
 import type { EpisodePorts } from '../agent/ports.ts';
+import type { RunConfig } from '../configs/schema.ts';
 import type {
   BlobRef,
   Episode,
@@ -146,4 +147,22 @@ export interface LearnActivities {
   evaluationDue(request: DueRequest): Promise<PolicyRef | null>;
   /** `ends`: why the run ends before its config says, for its header. */
   report(run: string, ends?: string | null): Promise<{ path: string; digest: string }>;
+}
+
+/** A run of an experiment that is to begin, or to go on. */
+export interface BeginRequest {
+  run: string;
+  config: RunConfig;
+  /** The run whose imitated policy it begins with; null: it imitates by itself. */
+  from: string | null;
+  /** What its header says of where it is made. */
+  header: Record<string, unknown>;
+}
+
+/** On `<prefix>-learn`: what an experiment needs of the home that its runs lie in. */
+export interface ExperimentActivities {
+  /** Makes the run's folder unless it is there; says whether the run came to its end before. */
+  beginRun(request: BeginRequest): Promise<{ finished: boolean }>;
+  /** Nobody learns in this run any more: its model leaves the engine. */
+  endRun(run: string): Promise<void>;
 }

@@ -8,12 +8,13 @@ import { learningRateAt } from '../rl/schedule.ts';
 import { sha256File } from '../store/files.ts';
 import { checkpointIndex, configHash, openRun } from '../store/index.ts';
 import type { MetricsRow, RunFolder } from '../store/index.ts';
-import type { LearnActivities, Metrics, PolicyRef, Progress } from './api.ts';
+import type { ExperimentActivities, LearnActivities, Metrics, PolicyRef, Progress } from './api.ts';
 import { evaluationCell, rolloutMetrics } from './batch-metrics.ts';
 import { createLearnerCritic } from './critic.ts';
 import type { LearnerCritic } from './critic.ts';
 import { createTrainingEngine } from './engine.ts';
 import type { LearnerEngine } from './engine.ts';
+import { beginRun } from './experiment.ts';
 import { asActivity, beat } from './heartbeat.ts';
 import { imitate } from './imitation.ts';
 import { learnFromBatch } from './learner.ts';
@@ -43,19 +44,19 @@ const CRITIC_FILE = 'critic.safetensors';
  */
 export async function createLearnActivities(
   options: LearnOptions,
-): Promise<{ activities: LearnActivities; close: () => Promise<void> }> {
+): Promise<{ activities: LearnActivities & ExperimentActivities; close: () => Promise<void> }> {
   const rooms = createRooms();
-  const engines: LearnerEngine[] = [];
+  const engines = new Map<string, LearnerEngine>();
   const learners = remember(async (run: string): Promise<Learner> => {
     const folder = await openRun(options.home, run);
     const { config } = folder;
     const tokenizer = createTokenizer({ words: (await rooms.suite(config.suite, config)).vocabulary() });
     const engine = createTrainingEngine(options, config, tokenizer);
-    engines.push(engine);
+    engines.set(run, engine);
     return { folder, config, engine, trainer: createPolicyTrainer({ engine: engine.training, beat }) };
   });
 
-  const activities: LearnActivities = {
+  const activities: LearnActivities & ExperimentActivities = {
     openRun: asActivity(async (run) => {
       const { folder, engine } = await learners(run);
       await folder.updateHeader({ engine: await engine.probe() });
@@ -112,7 +113,11 @@ export async function createLearnActivities(
       if (learned === null) {
         const masks = Object.entries(summary).filter(([key]) => key.startsWith('mask/'));
         const classes = masks.map(([key, n]) => `${key.slice('mask/'.length)} ${n}`).join(', ');
-        const reason = `all ${results.length} attempts of ${episodeGroup(results)} are masked: ${classes}`;
+        const masked = summary['rollout/masked'] === results.length;
+        const what = masked
+          ? `all ${results.length} attempts of ${episodeGroup(results)} are masked: ${classes}`
+          : `every group of ${episodeGroup(results)} has equal scores or a single valid attempt`;
+        const reason = masked || classes === '' ? what : `${what}; masked: ${classes}`;
         process.stderr.write(`${run}: ${phase} ${update} skipped: ${reason}\n`);
         return { kind: 'skipped', reason, metrics: summary };
       }
@@ -178,11 +183,20 @@ export async function createLearnActivities(
       await folder.updateHeader({ ended: ends });
       return { path: join(folder.dir, 'report.html'), digest: await folder.digest() };
     }),
+
+    beginRun: asActivity((request) => beginRun(options.home, request)),
+
+    endRun: asActivity(async (run) => {
+      learners.forget(run);
+      // Without its client's heartbeats the engine unloads the model.
+      await engines.get(run)?.close();
+      engines.delete(run);
+    }),
   };
   return {
     activities,
     close: async () => {
-      await Promise.all(engines.map((engine) => engine.close()));
+      await Promise.all([...engines.values()].map((engine) => engine.close()));
       await rooms.close();
     },
   };

@@ -102,6 +102,31 @@ describe('training rows', () => {
     // Scores 4 and 0.25: each against the other.
     expect(rows.batch(null).rows.map((row) => row.advantage)).toEqual([3.75, 3.75, -3.75]);
   });
+  it('of an attempt without a valid sibling take no part where attempts are compared', () => {
+    const alone = episode(1, 0, 'success', [step(0, 'success', 'AAAAAAAAAAAAAAAA', [1, 1])]);
+    for (const estimator of ['grpo', 'dr-grpo', 'rloo', 'dapo']) {
+      const rows = trainingRows([...batch, alone], config({ estimator }));
+      expect([rows.samples.length, rows.dropped]).toEqual([3, 1]);
+    }
+    expect(trainingRows([...batch, alone], config({ estimator: 'gigpo' })).samples).toHaveLength(4);
+  });
+  it('for DAPO leave groups of equal scores out, and count long responses against an attempt', () => {
+    const same = [0, 1].map((k) => episode(2, k, 'failure', [step(0, 'fail', 'BBBBBBBBBBBBBBBB', [1, 1])]));
+    const rows = trainingRows([...batch, ...same], config({ estimator: 'dapo' }));
+    expect([rows.samples.length, rows.dropped]).toEqual([3, 1]);
+    expect(trainingRows([...batch, ...same], config({ estimator: 'grpo' })).samples).toHaveLength(5);
+    // Scores 4 and 0.25: +-1 / sqrt 2 in units of their standard deviation.
+    expect(rows.batch(null).rows.map((row) => row.advantage)).toEqual(
+      [0, 0, 0].map((_, i) => expect.closeTo(i < 2 ? 0.7071 : -0.7071, 4) as number),
+    );
+    // Responses of 3 and 2 tokens, and of 2: penalties -1 and -0.5, and -0.5, with 3 for the most and a buffer of 2.
+    const long = config({ estimator: 'dapo', dapo: { overlong: { max: 3, buffer: 2, factor: 8 } } });
+    // (4 - 6) against (0.25 - 4): the difference shrinks, the order stays.
+    expect(trainingRows(batch, long).batch(null).rows[0]!.advantage).toBeCloseTo(0.7071, 4);
+    const longer = config({ estimator: 'dapo', dapo: { overlong: { max: 3, buffer: 2, factor: 16 } } });
+    // (4 - 12) against (0.25 - 8): now it turns.
+    expect(trainingRows(batch, longer).batch(null).rows[0]!.advantage).toBeCloseTo(-0.7071, 4);
+  });
   it('for GiGPPO without a sibling are zeros with has_neighbour 0', () => {
     const rows = trainingRows([batch[1]!], config({ estimator: 'gigppo' }));
     expect(Array.from(rows.features!.data.slice(2, 7))).toEqual([0, 0, 0, 0, 0]);

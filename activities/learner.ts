@@ -52,6 +52,7 @@ export async function learnFromBatch(options: LearnOptions): Promise<Metrics | n
   if (batch.skip) return null;
 
   const metrics: Metrics = { ...batch.statistics };
+  if (rows.dropped > 0) metrics['batch/groups_dropped'] = rows.dropped;
   if (features === null) {
     // Without a critic nothing is said of one, not even that it explains 0.
     for (const key of Object.keys(metrics)) if (key.startsWith('critic/')) delete metrics[key];

@@ -6,12 +6,13 @@ import type { CriticFeatures, NeighbourOfRow } from '../engine/critic-features.t
 import type { Episode, PlannerSample } from '../domain/index.ts';
 import { assembleBatch } from '../rl/batch.ts';
 import type { Batch, BatchOptions } from '../rl/batch.ts';
+import { overlongPenalty, teachesNothing } from '../rl/dapo.ts';
 import { discountedReturns, gigpoAdvantages } from '../rl/gigpo.ts';
 import { groupAdvantages } from '../rl/group-baselines.ts';
 import type { GroupBaseline } from '../rl/group-baselines.ts';
 import { nearestSiblings } from '../rl/neighbours.ts';
 import { twoChannelReturns } from '../rl/returns.ts';
-import { rewardOfOutcome, rewardOfVerdict } from '../rl/rewards.ts';
+import { attemptScore, rewardOfOutcome, rewardOfVerdict } from '../rl/rewards.ts';
 
 /** Finished attempts as training rows: one planner step each, in key order. */
 export interface TrainingRows {
@@ -20,6 +21,8 @@ export interface TrainingRows {
   features: CriticFeatures | null;
   /** Mean distance to the nearest sibling state in bits; null for plain PPO. */
   neighbourDistance: number | null;
+  /** Task draws that are left out: a single valid attempt, for DAPO also equal scores. */
+  dropped: number;
   /** Returns, advantages and statistics, given the critic's values of the rows; null values: V = 0. */
   batch(values: Float32Array | null): Batch;
 }
@@ -30,8 +33,9 @@ export interface TrainingRows {
  * return, distance, and whether there is one (algorithms.md, 7 and 10). Throws `engine_refused` without hidden states.
  */
 export function trainingRows(episodes: readonly Episode[], config: RunConfig): TrainingRows {
-  const ordered = episodes.filter((e) => e.steps.length > 0).sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+  const whole = episodes.filter((e) => e.steps.length > 0).sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
   const { rewards, learn } = config;
+  const { kept: ordered, dropped } = withoutDropped(whole, config);
   const trajectories = ordered.map((episode) => ({
     key: episode.id,
     mask: 1 as const,
@@ -41,12 +45,13 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
   const samples = ordered.flatMap((episode) => episode.steps.map((step) => step.sample));
   if (!hasCritic(config)) {
     const compared = groupEstimates(ordered, trajectories, config);
-    const whole = trajectories.map((trajectory, i) => ({ ...trajectory, values: null, advantages: compared[i]! }));
+    const rows = trajectories.map((trajectory, i) => ({ ...trajectory, values: null, advantages: compared[i]! }));
     return {
       samples,
       features: null,
       neighbourDistance: null,
-      batch: () => assembleBatch(whole, batchOptions(config)),
+      dropped,
+      batch: () => assembleBatch(rows, batchOptions(config)),
     };
   }
   const hidden = samples.map(hiddenState);
@@ -87,6 +92,7 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
     samples,
     features: criticFeatures(hidden, neighbours),
     neighbourDistance,
+    dropped,
     batch: (values) => {
       let row = 0;
       const valued = trajectories.map((trajectory) => {
@@ -105,12 +111,51 @@ const batchOptions = ({ rewards, learn }: RunConfig): BatchOptions => ({
   useDense: rewards.useDense,
 });
 
+/** Estimators that compare whole attempts only. */
+const OF_ATTEMPTS: readonly RunConfig['learn']['estimator'][] = ['grpo', 'dr-grpo', 'rloo', 'dapo'];
+
+/**
+ * What takes part in the loss where whole attempts are compared: an attempt without a valid sibling does not, nor, for
+ * DAPO, a group whose scores are equal (algorithms.md, 8). Left in with advantage 0 they would still count as tokens.
+ */
+function withoutDropped(ordered: readonly Episode[], config: RunConfig): { kept: readonly Episode[]; dropped: number } {
+  const { estimator } = config.learn;
+  if (!OF_ATTEMPTS.includes(estimator)) return { kept: ordered, dropped: 0 };
+  const out = new Set<Episode>();
+  let dropped = 0;
+  for (const members of groups(ordered)) {
+    const scores = members.map((i) => episodeScore(ordered[i]!, config));
+    const lost =
+      estimator === 'dapo' ? teachesNothing(scores, new Uint8Array(scores.length).fill(1)) : scores.length < 2;
+    if (!lost) continue;
+    dropped += 1;
+    for (const i of members) out.add(ordered[i]!);
+  }
+  return { kept: dropped === 0 ? ordered : ordered.filter((episode) => !out.has(episode)), dropped };
+}
+
+function episodeScore({ steps, outcome }: Episode, { rewards }: RunConfig): number {
+  const dense = { success: 0, fail: 0, overcomplete: 0 };
+  for (const step of steps) dense[step.dense] += 1;
+  return attemptScore({ dense, outcome }, rewards);
+}
+
+/** DAPO's penalty of an attempt: the mean over its responses, so that its factor stays on the scale of one score. */
+function meanOverlong(episode: Episode, { learn }: RunConfig): number {
+  const { max = 512, buffer = 128, factor = 1 } = learn.dapo?.overlong ?? {};
+  const penalties = episode.steps.map(({ sample }) =>
+    overlongPenalty(sample.responseTokens.length, { max, buffer, factor }),
+  );
+  return penalties.reduce((a, b) => a + b, 0) / penalties.length;
+}
+
 /** Advantages by attempt and step from comparing the attempts of each task draw (algorithms.md, 8 and 9). */
 function groupEstimates(
   ordered: readonly Episode[],
   trajectories: readonly { dense: readonly number[]; terminal: number }[],
-  { rewards, learn }: RunConfig,
+  config: RunConfig,
 ): number[][] {
+  const { rewards, learn } = config;
   const out: number[][] = ordered.map(() => []);
   const attempts = trajectories.map(({ dense, terminal }) => {
     const used = rewards.useDense ? [...dense] : dense.map(() => 0);
@@ -132,8 +177,9 @@ function groupEstimates(
       const advantages = gigpoAdvantages(group, ones, { episodeWeight, stepWeight, kind: baseline });
       members.forEach((i, m) => (out[i] = advantages[m]!));
     } else {
-      const scores = members.map((i) => attempts[i]!.score);
-      const advantages = groupAdvantages(scores, ones, learn.estimator as GroupBaseline);
+      const dapo = learn.estimator === 'dapo';
+      const scores = members.map((i) => attempts[i]!.score + (dapo ? meanOverlong(ordered[i]!, config) : 0));
+      const advantages = groupAdvantages(scores, ones, dapo ? 'grpo' : (learn.estimator as GroupBaseline));
       members.forEach((i, m) => (out[i] = attempts[i]!.used.map(() => advantages[m]!)));
     }
   }

@@ -20,6 +20,8 @@ Examples:
   $ tapwright episode my-run u0040/t03/a1                      one attempt, step by step
   $ tapwright replay my-run u0040/t03/a1                       the same again on a fresh device: is it identical?
   $ tapwright replay my-run --where outcome=failure --judge    judge all that failed again
+  $ tapwright experiment configs/experiments/paper-table.yaml --scale quick    arms x seeds, and a table
+  $ tapwright experiment status paper-table-quick              which of its runs are made
 
 TAPWRIGHT_HOME is the folder of runs and of the server's database (default .tapwright/ here).
 Exit codes: 0 done, 1 the run failed, 2 something typed cannot be done.`;
@@ -41,12 +43,14 @@ export async function createProgram(only?: string): Promise<Command> {
       { registerBranch },
       { registerSchedule },
       { registerReplay },
+      { registerExperiment },
     ] = await Promise.all([
       import('./run.ts'),
       import('./control.ts'),
       import('./branch.ts'),
       import('./schedule.ts'),
       import('./replay.ts'),
+      import('./experiment/command.ts'),
     ]);
     registerRun(program);
     registerEval(program);
@@ -54,6 +58,7 @@ export async function createProgram(only?: string): Promise<Command> {
     registerBranch(program);
     registerSchedule(program);
     registerReplay(program);
+    registerExperiment(program);
     registerWorker(program);
   }
   const [{ registerStatus }, { registerEpisode }, { registerReport, registerDigest }, { registerDoctor }] =

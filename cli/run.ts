@@ -266,7 +266,8 @@ function cellsTable(cells: readonly EvaluationCell[]): string {
     .join('\n');
 }
 
-function say(line: string): void {
+/** A line of a command's output. */
+export function say(line: string): void {
   // A line of progress may stand there.
   process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[2K' : ''}${line}\n`);
 }

@@ -8,6 +8,9 @@ export interface KnownSuite {
   splits: readonly string[];
 }
 
+/** Draws of one batch: five batches that teach nothing share the indices of an update (workflows/ids.ts). */
+const MAX_DRAWS = 800;
+
 /** What no single key can tell: a problem names the key that is easiest to change. */
 export function crossFieldProblems(
   config: RunConfig,
@@ -47,6 +50,16 @@ export function crossFieldProblems(
     hasCritic(config) || learn.warmup === 0,
     'learn.warmup',
     `${learn.estimator} has no critic to warm up: expected 0`,
+  );
+  check(
+    learn.fraction === undefined || config.scale !== undefined,
+    'learn.fraction',
+    'it is a fraction of the updates of a scale: give scale as well, or learn.updates instead',
+  );
+  check(
+    learn.estimator !== 'dapo' || learn.tasks * (1 + (learn.dapo?.maxRedraws ?? 2)) <= MAX_DRAWS,
+    'learn.dapo.maxRedraws',
+    `expected learn.tasks x (1 + redraws) of at most ${MAX_DRAWS}: an update has no more draws of its own`,
   );
   check(learn.clipLow < 1, 'learn.clipLow', 'expected less than 1: the ratio is clipped to 1 - clipLow');
   check(

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseDocument } from 'yaml';
+import { parseDocument, stringify } from 'yaml';
 import { readFileSync } from 'node:fs';
 import { loadConfig } from './loader.ts';
 import { nfpChoices } from './nfp.ts';
@@ -40,9 +40,66 @@ describe('the presets', () => {
     expect(parseDocument(readFileSync(path, 'utf8')).has('seed')).toBe(true);
   });
 
-  it('paper is the published scale', () => {
-    const { learn, rollout } = loadConfig({ path: join(import.meta.dirname, 'paper.yaml') });
+  it.each(['paper', 'paper-ppo', 'paper-gigppo'])('%s is the published scale', (name) => {
+    const { learn, rollout, evaluation } = loadConfig({ path: join(import.meta.dirname, `${name}.yaml`), suites });
     expect([learn.tasks, learn.attempts, learn.warmup, learn.updates, rollout.maxSteps]).toEqual([16, 8, 15, 336, 30]);
+    expect(evaluation.instances).toMatchObject({ 'heldout-params': 400, 'heldout-skin': 200, train: 200 });
+  });
+
+  it('of a comparison share their warm start, and differ in what they compare', () => {
+    const load = (name: string) =>
+      loadConfig({ path: join(import.meta.dirname, `${name}.yaml`), sets: ['scale=quick'], suites });
+    const base = load('comparison');
+    for (const name of [
+      'paper-ppo',
+      'terminal-only',
+      'grpo',
+      'rloo',
+      'dapo',
+      'gigpo',
+      'grpo-cautionary',
+      'grounder-small',
+    ]) {
+      const { sft, engine, tasks, agent, rollout, evaluation, learn } = load(name);
+      expect({ sft, engine, tasks, rollout, evaluation }).toEqual({
+        ...{ sft: base.sft, engine: base.engine, tasks: base.tasks },
+        ...{ rollout: base.rollout, evaluation: base.evaluation },
+      });
+      expect({ ...agent, grounder: 'hybrid' }).toEqual(base.agent);
+      expect([learn.learningRate, learn.minibatch, learn.beta2]).toEqual([4e-4, 256, 0.99]);
+    }
+    expect(load('grounder-small').learn.updates).toBe(0);
+  });
+});
+
+describe('the scale of a config', () => {
+  const learnOf = (text: string, sets: string[] = []) =>
+    loadConfig({ path: file('scaled.yaml', `${good}${text}`), sets, suites }).learn;
+  it('says what the config does not, and nothing when it has none', () => {
+    expect(learnOf('scale: paper\n')).toMatchObject({ updates: 336, warmup: 15, tasks: 16, attempts: 8 });
+    expect(learnOf('scale: paper\nlearn: {updates: 7}\n')).toMatchObject({ updates: 7, warmup: 15 });
+    expect(learnOf('scale: paper\n', ['scale=quick'])).toMatchObject({ updates: 24, warmup: 4 });
+    expect(learnOf('scale: short\n', ['learn.updates=9'])).toMatchObject({ updates: 9 });
+    expect(learnOf('scale: short\nlearn: {estimator: rloo}\n')).toMatchObject({ updates: 100, warmup: 0 });
+    expect(loadConfig({ path: file('plain.yaml', good), suites })).toEqual(
+      runConfigSchema.parse({ name: 'a', seed: 1, suite: 'sim-phones' }),
+    );
+    expect(refusal(`${good}scale: huge\n`)).toMatch(/^bad.yaml:4:1: scale: expected one of "quick"\|"short"\|"paper"/);
+  });
+  it('can be made in part, and a resolved config means the same again', () => {
+    expect(learnOf('scale: paper\nlearn: {fraction: 0.5}\n').updates).toBe(168);
+    const half = loadConfig({ path: join(import.meta.dirname, 'paper-gigppo-half.yaml'), suites });
+    expect([half.learn.updates, half.learn.estimator, half.evaluation.every]).toEqual([168, 'gigppo', 84]);
+    expect(loadConfig({ path: file('again.yaml', stringify(half)), suites })).toEqual(half);
+    expect(refusal(`${good}learn: {fraction: 0.5}\n`)).toMatch(/learn.fraction: it is a fraction of the updates of a/);
+  });
+  it('gives a suite only the splits that it has', () => {
+    const path = file('web.yaml', 'name: a\nseed: 1\nsuite: miniwob\nscale: quick\n');
+    expect(loadConfig({ path, suites }).evaluation.instances).toEqual({
+      validation: 20,
+      'heldout-params': 60,
+      train: 30,
+    });
   });
 });
 
@@ -87,7 +144,7 @@ describe('a bad config says where and what', () => {
     );
     expect(refusal(`${good}learn:\n  tasks: many\n`)).toBe('bad.yaml:5:3: learn.tasks: expected number, got "many"');
     expect(refusal(`${good}learn: 3\n`)).toBe('bad.yaml:4:1: learn: expected object, got 3');
-    expect(refusal(`${good}learn:\n  estimator: a2c\n`)).toMatch(/expected one of "ppo"\|.*"rloo", got "a2c"/);
+    expect(refusal(`${good}learn:\n  estimator: a2c\n`)).toMatch(/expected one of "ppo"\|.*"dapo", got "a2c"/);
     expect(refusal(`${good}critic:\n  hidden: [8, 0]\n`)).toMatch(/^bad.yaml:5:3: critic.hidden.1: .* got 0$/);
   });
 

@@ -7,6 +7,7 @@ import { crossFieldProblems } from './checks.ts';
 import type { KnownSuite } from './checks.ts';
 import { closestKey, isPlain, knownKeys } from './paths.ts';
 import type { Plain } from './paths.ts';
+import { scaleDefaults } from './scale.ts';
 import { runConfigSchema } from './schema.ts';
 import type { RunConfig } from './schema.ts';
 
@@ -26,7 +27,8 @@ const MAX_DEPTH = 8;
 
 /**
  * A run's config from a YAML file, with all defaults filled in. `extends: base.yaml` (relative to the file) takes
- * everything from another file that this one does not say; `sets` overrule both.
+ * everything from another file that this one does not say; `sets` overrule both; what none of them says and `scale` does
+ * is as scale.ts has it.
  * Error: `invalid_config`, one line a problem: `file:line:column: key: what was expected`.
  */
 export function loadConfig(options: LoadOptions): RunConfig {
@@ -34,6 +36,7 @@ export function loadConfig(options: LoadOptions): RunConfig {
   const origins: Origins = new Map();
   let value = readYaml(resolve(path), origins, []);
   for (const set of sets) value = applySet(value, set, origins);
+  value = merged(scaleDefaults(value, suites), value);
   const where = (keys: readonly PropertyKey[]): string => nearest(origins, keys) ?? `${shown(path)}:1:1`;
 
   const parsed = runConfigSchema.safeParse(value);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SCALES } from './scale.ts';
 
 /**
  * The schema of a run. Every key has a default unless it says what is trained on what; keys marked NFP are not from the
@@ -14,6 +15,7 @@ export const runConfigSchema = z.strictObject({
   name: z.string().min(1).max(60),
   seed: whole.max(0xffffffff),
   suite: z.string().describe('train and evaluation suite: sim-phones or miniwob'),
+  scale: z.enum(SCALES).optional().describe('how much of everything (scale.ts); a key that is given itself wins'),
   tasks: section({
     only: z.array(z.string()).default([]).describe('tags, categories or templates to draw; empty: all'),
     without: z.array(z.string()).default([]).describe('tags, categories or templates not to draw'),
@@ -74,7 +76,7 @@ export const runConfigSchema = z.strictObject({
   }),
   learn: section({
     estimator: z
-      .enum(['ppo', 'gigppo', 'gigpo', 'grpo', 'dr-grpo', 'rloo'])
+      .enum(['ppo', 'gigppo', 'gigpo', 'grpo', 'dr-grpo', 'rloo', 'dapo'])
       .default('ppo')
       .describe('ppo and gigppo have a critic; the others compare attempts of a group'),
     gigpo: section({
@@ -87,6 +89,21 @@ export const runConfigSchema = z.strictObject({
       stepWeight: z.number().min(0).default(1),
       baseline: z.enum(['dr-grpo', 'grpo', 'rloo']).default('dr-grpo'),
     }),
+    dapo: z
+      .strictObject({
+        maxRedraws: whole.max(8).default(2).describe('how often groups with equal scores are replaced by fresh draws'),
+        overlong: section({
+          max: count.default(512).describe('response tokens from which on the penalty is whole'),
+          buffer: count.default(128).describe('tokens before that over which it grows'),
+          factor: z.number().min(0).default(1),
+        }),
+      })
+      .optional()
+      .describe('of the estimator dapo; absent: its defaults'),
+    fraction: positive
+      .max(1)
+      .optional()
+      .describe("part of the scale's updates that is made; the rate schedule ends there"),
     warmup: whole.default(15),
     updates: whole.default(336),
     tasks: count.default(16),
@@ -144,6 +161,12 @@ export const runConfigSchema = z.strictObject({
         train: whole.optional(),
       })
       .default({ 'heldout-params': 400, 'heldout-skin': 200, train: 200 }),
+    heldoutAt: z
+      .array(rate)
+      .optional()
+      .describe(
+        'fractions of the updates at which held-out splits are evaluated too; other evaluations then see train and validation only. Absent: every one sees all',
+      ),
     greedy: z.boolean().default(true),
   }),
   workflow: section({

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { overlongPenalty, teachesNothing } from './dapo.ts';
 import { discountedReturns, gigpoAdvantages } from './gigpo.ts';
 import { groupAdvantages, type GroupBaseline } from './group-baselines.ts';
+import { DEFAULT_REWARDS, attemptScore } from './rewards.ts';
 
 const ones = (n: number): Uint8Array => new Uint8Array(n).fill(1);
 const close = (got: readonly number[], wanted: readonly number[], digits: number): void =>
@@ -43,6 +45,41 @@ describe('group baselines (algorithms.md, 8)', () => {
       expect(groupAdvantages([3, 1], new Uint8Array(2), kind)).toEqual([0, 0]);
     }
     expect(() => groupAdvantages([1], ones(2), 'grpo')).toThrow(/1 scores but 2 mask bits/);
+  });
+});
+
+describe('DAPO (algorithms.md, 8)', () => {
+  const overlong = { max: 512, buffer: 128, factor: 1 };
+  it.each([
+    [300, 0],
+    [384, 0],
+    [448, -0.5],
+    [512, -1],
+    [600, -1],
+  ])('a response of %i tokens costs %f', (length, penalty) => {
+    expect(overlongPenalty(length, overlong)).toBe(penalty);
+    expect(overlongPenalty(length, { ...overlong, factor: 0.5 })).toBe(penalty / 2);
+  });
+  it('drops groups of equal scores and of a single valid member; masked ones do not matter', () => {
+    expect(teachesNothing([2, 2, 2], ones(3))).toBe(true);
+    expect(teachesNothing([2, 2, -1], ones(3))).toBe(false);
+    expect(teachesNothing([2, NaN, 2, -1], Uint8Array.of(1, 0, 1, 0))).toBe(true);
+    expect(teachesNothing([NaN, 2, -1], Uint8Array.of(0, 1, 1))).toBe(false);
+    expect(teachesNothing([2, 1], Uint8Array.of(1, 0))).toBe(true);
+    expect(teachesNothing([], ones(0))).toBe(true);
+  });
+  it('compares undiscounted scores: wandering for 30 against finishing for 10 in the cautionary rewards', () => {
+    const cautionary = {
+      useDense: true,
+      dense: { success: 1, fail: 0, overcomplete: 1 },
+      terminal: { ...DEFAULT_REWARDS.terminal, success: 10, step_limit: 0 },
+    };
+    const wandering = { dense: { success: 4, fail: 0, overcomplete: 26 }, outcome: 'step_limit' as const };
+    const finishing = { dense: { success: 5, fail: 0, overcomplete: 0 }, outcome: 'success' as const };
+    expect([attemptScore(wandering, cautionary), attemptScore(finishing, cautionary)]).toEqual([30, 15]);
+    const paper = { ...DEFAULT_REWARDS, useDense: true };
+    expect([attemptScore(wandering, paper), attemptScore(finishing, paper)]).toEqual([-48.75, 7]);
+    expect(attemptScore(wandering, { ...paper, useDense: false })).toBe(-0.75);
   });
 });
 

@@ -1,6 +1,7 @@
 /** Algorithms (algorithms.md): pure functions of plain numbers, safe in workflows. */
 export * from './batch.ts';
 export * from './critic.ts';
+export * from './dapo.ts';
 export * from './gae.ts';
 export * from './gigpo.ts';
 export * from './group-baselines.ts';

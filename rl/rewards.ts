@@ -28,3 +28,19 @@ export function rewardOfVerdict(verdict: DenseVerdict, rewards: RewardTable = DE
 export function rewardOfOutcome(outcome: Outcome, rewards: RewardTable = DEFAULT_REWARDS): number {
   return rewards.terminal[outcome];
 }
+
+/**
+ * Score of a whole attempt, undiscounted: its dense rewards, unless they are not used, and its terminal one. From counts, so
+ * that a batch can be looked at without its records. What group estimators compare (algorithms.md, 8 and 9).
+ */
+export function attemptScore(
+  attempt: { dense: Record<DenseVerdict, number>; outcome: Outcome },
+  rewards: RewardTable & { useDense: boolean },
+): number {
+  const { dense, outcome } = attempt;
+  const earned = (verdict: DenseVerdict): number => dense[verdict] * rewards.dense[verdict];
+  return (
+    rewardOfOutcome(outcome, rewards) +
+    (rewards.useDense ? earned('success') + earned('fail') + earned('overcomplete') : 0)
+  );
+}

@@ -11,7 +11,7 @@ import type { RunFolder, RunHeader } from './run-folder.ts';
 /** One branching, as header.json's `lineage` lists them, the oldest first. */
 export interface Ancestor {
   run: string;
-  update: number;
+  update: number | 'sft';
   /** sha256 of the ancestor's config. */
   config: string;
   /** Keys that the branch sets otherwise. */
@@ -21,14 +21,16 @@ export interface Ancestor {
 export interface BranchOptions {
   /** Id of the new run. */
   id: string;
-  /** Policy updates of the old run that the new one begins with; 0: after SFT and warm-up. */
-  update: number;
+  /** Policy updates of the old run that the new one begins with; 0: after SFT and warm-up; `sft`: after SFT alone. */
+  update: number | 'sft';
   config: RunConfig;
   header: RunHeader;
 }
 
 /** What the weights at hand were made with: another value would not fit them, or would not be what the run says it is. */
-const SETTLED = ['suite', 'engine.url', 'engine.baseModel', 'critic.hidden', 'sft', 'learn.warmup'];
+const SETTLED = ['suite', 'engine.url', 'engine.baseModel', 'sft'];
+/** After SFT alone there is no critic yet. */
+const SETTLED_BY_CRITIC = ['critic.hidden', 'learn.warmup'];
 
 /**
  * Prepares `runs/<id>/` to go on from a checkpoint of another run: copies of its weights with their moments, its critic,
@@ -56,30 +58,42 @@ export async function branchRun(home: string, from: RunFolder, options: BranchOp
     before: async (folder) => {
       await copyCheckpoint(from, folder, checkpoint, config);
       for (const row of await from.metrics.read()) {
-        if (row.stage !== 'train' || row.update <= update) await folder.metrics.append(row);
+        if (before(update, row.stage, row.update)) await folder.metrics.append(row);
       }
       // Evaluated otherwise from now on, the old cells would pass for cells of the new kind.
-      const same = canonicalJson(from.config.evaluation.instances) === canonicalJson(config.evaluation.instances);
-      if (!same || from.config.evaluation.greedy !== config.evaluation.greedy) return;
+      if (canonicalJson(evaluationOf(from.config)) !== canonicalJson(evaluationOf(config))) return;
       const { cells } = await from.results();
       const earlier = cells.filter((cell) => {
         const [stage, k] = cell.checkpoint.split('-');
-        return cell.schedule === undefined && (stage !== 'train' || Number(k) <= update);
+        return cell.schedule === undefined && before(update, stage!, Number(k));
       });
       if (earlier.length > 0) await folder.addResults(earlier);
     },
   });
 }
 
-function checkChanges(changed: string[], update: number, config: RunConfig): void {
-  const settled = changed.filter((key) => SETTLED.some((name) => key === name || key.startsWith(`${name}.`)));
+/** True for what a run did up to where the branch begins. */
+function before(update: BranchOptions['update'], stage: string, k: number): boolean {
+  return update === 'sft' ? stage === 'sft' : stage !== 'train' || k <= update;
+}
+
+/** What the outcome of a greedy evaluation depends on, besides the policy and the suite. */
+function evaluationOf({ agent, rollout, evaluation, tasks }: RunConfig): unknown {
+  const { temperature, ...rest } = agent;
+  const { greedy, instances } = evaluation;
+  return { ...rest, tasks, greedy, instances, maxSteps: rollout.maxSteps, temperature: greedy ? null : temperature };
+}
+
+function checkChanges(changed: string[], update: BranchOptions['update'], config: RunConfig): void {
+  const names = update === 'sft' ? SETTLED : [...SETTLED, ...SETTLED_BY_CRITIC];
+  const settled = changed.filter((key) => names.some((name) => key === name || key.startsWith(`${name}.`)));
   if (settled.length > 0) {
     throw new TapwrightError(
       'invalid_config',
       `${settled.join(', ')} cannot change in a branch: the checkpoint was made with the old value. Start a new run`,
     );
   }
-  if (config.learn.updates <= update) {
+  if (update !== 'sft' && config.learn.updates <= update) {
     throw new TapwrightError(
       'invalid_config',
       `nothing is left to train: the branch begins after update ${update} and learn.updates is ${config.learn.updates}: add --set learn.updates=${update + 50}`,
@@ -88,8 +102,17 @@ function checkChanges(changed: string[], update: number, config: RunConfig): voi
 }
 
 /** The whole checkpoint after so many policy updates. */
-async function checkpointOf(from: RunFolder, update: number): Promise<Checkpoint> {
+async function checkpointOf(from: RunFolder, update: BranchOptions['update']): Promise<Checkpoint> {
   const listed = await from.checkpoints.list();
+  if (update === 'sft') {
+    const { steps, chunk } = from.config.sft;
+    const imitated = await from.checkpoints.get('sft', Math.ceil(steps / chunk));
+    if (imitated !== null) return imitated;
+    throw new TapwrightError(
+      'not_found',
+      `run ${from.id} has not come to the end of its imitation yet: go on with it first`,
+    );
+  }
   const last = listed.filter(({ stage }) => stage !== 'train').at(-1);
   const settled = last !== undefined && reachedTraining(from.config, last);
   if (update === 0 && settled) {

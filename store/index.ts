@@ -4,6 +4,7 @@ export * from './branch.ts';
 export * from './canonical-json.ts';
 export * from './checkpoints.ts';
 export * from './episodes.ts';
+export * from './experiment-folder.ts';
 export * from './metrics.ts';
 export * from './results.ts';
 export * from './run-folder.ts';

@@ -13,6 +13,11 @@ export function evaluationId(run: string, update: number, label: string): string
   return `${run}/eval/u${pad(update)}${label === '' ? '' : `/${label}`}`;
 }
 
+/** `experiment/paper-table-short`: no run's id has a slash. */
+export function experimentWorkflowId(experiment: string): string {
+  return `experiment/${experiment}`;
+}
+
 /** `run/replay/1f2e3d4c`: `label` tells what is replayed, and how. */
 export function replayId(run: string, label: string): string {
   return `${run}/replay/${label}`;

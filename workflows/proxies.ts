@@ -1,6 +1,6 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 import { proxyActivities } from '@temporalio/workflow';
-import type { DeviceActivities, LearnActivities } from '../activities/api.ts';
+import type { DeviceActivities, ExperimentActivities, LearnActivities } from '../activities/api.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { queues } from './queues.ts';
 import type { Site } from './types.ts';
@@ -74,8 +74,8 @@ export const judgeActivities = (site: Site, host: string, config: RunConfig): De
   });
 
 /** The learner: one at a time, idempotent by checkpoint. */
-export const learnActivities = (site: Site): LearnActivities =>
-  proxyActivities<LearnActivities>({
+export const learnActivities = (site: Site): LearnActivities & ExperimentActivities =>
+  proxyActivities<LearnActivities & ExperimentActivities>({
     taskQueue: queues(site.prefix).learn,
     startToCloseTimeout: '60m',
     heartbeatTimeout: HEARTBEAT,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EpisodeResult, EpisodeSpec, TaskInstance } from '../domain/index.ts';
 import { runConfigSchema } from '../configs/schema.ts';
 import { collectBatch, collectEvaluation } from './batch.ts';
+import { evaluates, instancesAt } from './evaluation-plan.ts';
 import { evaluationDraw, taskIndex, updateId } from './ids.ts';
 import { rollOut } from './roll-out.ts';
 import { episodeSpec } from './spec.ts';
@@ -37,6 +38,26 @@ const masked = (spec: EpisodeSpec): EpisodeResult => ({
 const timer = () => () => {};
 const once = { limit: 1, infraRetries: 0, stragglerMs: 0 };
 const where = { run: 'r', phase: 'train' as const, update: 1, round: 0, policy: 'p' };
+
+describe('what is evaluated when', () => {
+  const at = (heldoutAt: number[] | undefined, every: number) => ({
+    ...config,
+    learn: { ...config.learn, updates: 10 },
+    evaluation: { ...config.evaluation, every, ...(heldoutAt === undefined ? {} : { heldoutAt }) },
+  });
+  const updatesOf = (of: typeof config): number[] =>
+    Array.from({ length: 11 }, (_, k) => k).filter((k) => evaluates(of, k));
+  it('is everything each time, unless held-out splits are kept for what is reported', () => {
+    expect(updatesOf(at(undefined, 4))).toEqual([0, 4, 8, 10]);
+    expect(instancesAt(at(undefined, 4), 4, config.evaluation.instances)).toEqual({ 'heldout-params': 5, train: 2 });
+    const reported = at([0, 0.5, 1], 4);
+    expect(updatesOf(reported)).toEqual([0, 4, 5, 8, 10]);
+    expect(instancesAt(reported, 4, config.evaluation.instances)).toEqual({ train: 2 });
+    expect(instancesAt(reported, 5, config.evaluation.instances)).toEqual({ 'heldout-params': 5, train: 2 });
+    const heldOut = { ...reported, evaluation: { ...reported.evaluation, instances: { 'heldout-params': 5 } } };
+    expect(updatesOf(heldOut)).toEqual([0, 5, 10]);
+  });
+});
 
 describe('a batch', () => {
   it('runs tasks x attempts, in order, within the limit', async () => {
@@ -144,6 +165,38 @@ describe('a batch', () => {
     // They were told, and nothing was tried again.
     expect(begun).toEqual(['0/0', '1/0', '2/0', '3/0', '4/0', '5/0']);
     expect(told).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  it('for DAPO draws other tasks for groups of equal scores, so many times and no more', async () => {
+    const asked: number[][] = [];
+    const ports = (equal: (draw: number) => boolean) => ({
+      timer,
+      tasks: async ({ indices }: { indices: number[] }) => (asked.push(indices), indices.map(task)),
+      attempt: async (spec: EpisodeSpec): Promise<EpisodeResult> => {
+        const won = finished(spec);
+        const fails = !equal(spec.key.draw) && spec.key.attempt === 0;
+        return fails ? ({ ...won, outcome: 'failure' } as EpisodeResult) : won;
+      },
+    });
+    const dapo = { ...config, learn: { ...config.learn, estimator: 'dapo' as const } };
+    const drawsOf = async (equal: (draw: number) => boolean, round = 0): Promise<number[]> => {
+      asked.length = 0;
+      const results = await collectBatch(ports(equal), dapo, { ...where, round });
+      return [...new Set(results.map(({ id }) => Number(id.split('/')[0])))];
+    };
+    expect(await drawsOf(() => false)).toEqual([0, 1]);
+    expect(await drawsOf((draw) => draw === 1 || draw === 2)).toEqual([0, 1, 2, 4]);
+    expect(asked.flat()).toEqual([0, 1, 2, 4].map((draw) => taskIndex('train', 1, draw)));
+    expect(await drawsOf(() => true)).toEqual([0, 1, 2, 3, 4, 5]);
+    // The next round of this update draws others.
+    expect(await drawsOf(() => true, 1)).toEqual([6, 7, 8, 9, 10, 11]);
+    asked.length = 0;
+    await collectBatch(
+      ports(() => true),
+      config,
+      where,
+    );
+    expect(asked).toHaveLength(1);
   });
 
   it('has attempts of at most rollout.maxSteps steps', () => {

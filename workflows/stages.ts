@@ -2,6 +2,7 @@ import type { DemoChunk, DemoRequest, EvaluationCell, LearnActivities, UpdateOut
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
 import type { PolicyRef } from '../activities/api.ts';
+import { evaluates } from './evaluation-plan.ts';
 import type { Cursor, RunStatus } from './types.ts';
 
 /**
@@ -24,12 +25,6 @@ export const DEMOS_PER_CHUNK = 250;
 const MAX_SKIPPED = 5;
 
 export const sftChunks = (config: RunConfig): number => Math.ceil(config.sft.steps / config.sft.chunk);
-
-/** True when update k (0 = the SFT policy) is to be evaluated. */
-export function evaluates(config: RunConfig, update: number): boolean {
-  const { every } = config.evaluation;
-  return update === 0 || update === config.learn.updates || (every > 0 && update % every === 0);
-}
 
 /** One line of a status for each stage: what is counted and up to what. */
 export function progress(cursor: Cursor, config: RunConfig): Pick<RunStatus, 'stage' | 'update' | 'of'> {

@@ -183,3 +183,35 @@ export interface RunStatus {
   /** Absent in what a version without live control handed on. */
   control?: ControlView;
 }
+
+/** One run of an experiment. */
+export interface ExperimentUnit {
+  run: string;
+  config: RunConfig;
+  /** The unit whose imitated policy it begins with; null: it imitates by itself. */
+  from: string | null;
+}
+
+export interface ExperimentInput {
+  experiment: string;
+  site: Site;
+  /** In the order in which they are begun. */
+  units: ExperimentUnit[];
+  /** Runs at once. */
+  concurrency: number;
+  /** What the header of each run says of where it is made. */
+  header: Record<string, unknown>;
+  /** How units stand; handed on at continue-as-new. */
+  states?: Record<string, UnitState>;
+}
+
+export interface UnitState {
+  state: 'waiting' | 'running' | 'done' | 'failed';
+  /** Why it failed. */
+  why?: string;
+}
+
+export interface ExperimentStatus {
+  experiment: string;
+  units: ({ run: string } & UnitState)[];
+}

@@ -13,6 +13,19 @@ export function page(title: string, body: string): string {
 `;
 }
 
+/** A table whose cells are HTML. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const th = head.map((title) => `<th scope="col">${escapeHtml(title)}</th>`).join('');
+  const tr = rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n');
+  return `<div class="scroll"><table><thead><tr>${th}</tr></thead><tbody>${tr}</tbody></table></div>`;
+}
+
+/** A rate and its interval on a line from 0 to 100 %, in a series' colour. */
+export function range(rate: number, interval: { low: number; high: number }, colour: number): string {
+  const x = (value: number): string => (4 + 172 * value).toFixed(1);
+  return `<svg class="range" viewBox="0 0 180 14" aria-hidden="true"><line class="whole" x1="4" x2="176" y1="7" y2="7"/><line x1="${x(interval.low)}" x2="${x(interval.high)}" y1="7" y2="7" stroke-width="3" style="stroke:var(--s${colour})"/><circle cx="${x(rate)}" cy="7" r="4" style="fill:var(--s${colour})"/></svg>`;
+}
+
 /** Series colours keep 3:1 against the page in both schemes and differ in lightness, not only in hue. */
 const STYLE = `
 :root{--bg:#fff;--ink:#1b1f24;--dim:#59636e;--line:#d9dee3;--box:#f6f8fa;

@@ -4,7 +4,7 @@ import type { MetricsRow, ResultCell, RunFolder } from '../../store/index.ts';
 import { episodeText } from '../episode.ts';
 import { MAX_SERIES, lineChart, short } from './charts.ts';
 import type { ChartOptions, Series } from './charts.ts';
-import { escapeHtml, page } from './html.ts';
+import { escapeHtml, page, range, table } from './html.ts';
 
 /** The report of a run as one HTML page: results, curves, a few episodes, and every choice that was made. */
 export async function renderReport(run: RunFolder): Promise<string> {
@@ -65,11 +65,6 @@ function resultsHtml(cells: readonly ResultCell[]): string {
 function order(cell: ResultCell): string {
   const k = cell.checkpoint.split('-')[1] ?? '';
   return [cell.suite, cell.split, cell.policy === 'sft' ? '0' : '1', cell.policy, k.padStart(6, '0')].join(' ');
-}
-
-function range(rate: number, interval: { low: number; high: number }, colour: number): string {
-  const x = (value: number): string => (4 + 172 * value).toFixed(1);
-  return `<svg class="range" viewBox="0 0 180 14" aria-hidden="true"><line class="whole" x1="4" x2="176" y1="7" y2="7"/><line x1="${x(interval.low)}" x2="${x(interval.high)}" y1="7" y2="7" stroke-width="3" style="stroke:var(--s${colour})"/><circle cx="${x(rate)}" cy="7" r="4" style="fill:var(--s${colour})"/></svg>`;
 }
 
 /** The last RL policy against SFT on the instances that both ran and nothing masked. */
@@ -229,12 +224,6 @@ async function someEpisodes(run: RunFolder): Promise<string[]> {
       return `<details><summary>${escapeHtml(head)}</summary><pre tabindex="0">${escapeHtml(episodeText(episode, run.config.rewards))}</pre></details>`;
     }),
   );
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const th = head.map((title) => `<th scope="col">${escapeHtml(title)}</th>`).join('');
-  const tr = rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n');
-  return `<div class="scroll"><table><thead><tr>${th}</tr></thead><tbody>${tr}</tbody></table></div>`;
 }
 
 const code = (text: string): string => `<code>${escapeHtml(text)}</code>`;

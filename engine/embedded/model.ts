@@ -159,7 +159,20 @@ export function createModel(ops: TensorOps): Model {
     return reshape(ops.concat([zeros, reshape(x, [rows, outputs, d])], 1), [rows * length, d]);
   }
 
-  function block(x: Tensor, w: LayerWeights, tile: Tile, outputs: number, heads: number, mask: Tensor): Block {
+  /** What backward does not need is freed at once: a tile's memory is a few blocks', not all that was ever computed. */
+  const block = (x: Tensor, w: LayerWeights, tile: Tile, outputs: number, heads: number, mask: Tensor): Block => ({
+    x,
+    ...ops.scope(() => blockIn(x, w, tile, outputs, heads, mask)),
+  });
+
+  function blockIn(
+    x: Tensor,
+    w: LayerWeights,
+    tile: Tile,
+    outputs: number,
+    heads: number,
+    mask: Tensor,
+  ): Omit<Block, 'x'> {
     const { rows, length } = tile;
     const d = x.shape[1]!;
     const all = angles(d, heads, 0, length);
@@ -177,7 +190,7 @@ export function createModel(ops: TensorOps): Model {
     const n2 = norm(x2);
     const h = ops.relu(matmul(n2.out, w.w1));
     const a = ops.square(h);
-    return { x, n1, n1S, q, k, v, keys, values, p, heads: headsOut, o, n2, h, a, out: add(x2, matmul(a, w.w2)) };
+    return { n1, n1S, q, k, v, keys, values, p, heads: headsOut, o, n2, h, a, out: add(x2, matmul(a, w.w2)) };
   }
 
   /** Gradient to the block's input; `extra` is added to the gradient of its normed input (the copy head's keys). */
@@ -353,15 +366,10 @@ export function createModel(ops: TensorOps): Model {
     accumulate('gain', ops.sum(mul(dHidden, h.n.out), 0));
     let dX = normBack(h.n, mul(dHidden, weights.gain));
     for (let i = layers - 1; i >= 0; i--) {
-      dX = blockBack(
-        blocks[i]!,
-        weights.layers[i]!,
-        tile,
-        heads,
-        dX,
-        i === layers - 1 ? dNormed : null,
-        (name, value) => accumulate(`layers.${i}.${name}`, value),
-      );
+      const extra = i === layers - 1 ? dNormed : null;
+      const grad = (name: string, value: Tensor): void => accumulate(`layers.${i}.${name}`, value);
+      const dOut = dX;
+      dX = ops.scope(() => blockBack(blocks[i]!, weights.layers[i]!, tile, heads, dOut, extra, grad));
     }
     // Input tables: current = scale * embed, previous = scale * embed @ shift.
     const dInput = ops.read(dX);

@@ -1,7 +1,7 @@
 import { hasCritic } from '../configs/schema.ts';
 import type { RunConfig } from '../configs/schema.ts';
 import { TapwrightError } from '../domain/errors.ts';
-import { criticFeatures } from '../engine/critic-features.ts';
+import { criticFeatures, siblingFeatures } from '../engine/critic-features.ts';
 import type { CriticFeatures, NeighbourOfRow } from '../engine/critic-features.ts';
 import type { Episode, PlannerSample } from '../domain/index.ts';
 import { assembleBatch } from '../rl/batch.ts';
@@ -10,7 +10,8 @@ import { overlongPenalty, teachesNothing } from '../rl/dapo.ts';
 import { discountedReturns, gigpoAdvantages } from '../rl/gigpo.ts';
 import { groupAdvantages } from '../rl/group-baselines.ts';
 import type { GroupBaseline } from '../rl/group-baselines.ts';
-import { nearestSiblings } from '../rl/neighbours.ts';
+import { nearestSiblings, siblingReturns } from '../rl/neighbours.ts';
+import type { SiblingReturns } from '../rl/neighbours.ts';
 import { twoChannelReturns } from '../rl/returns.ts';
 import { attemptScore, rewardOfOutcome, rewardOfVerdict } from '../rl/rewards.ts';
 
@@ -55,43 +56,11 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
     };
   }
   const hidden = samples.map(hiddenState);
-  let neighbourDistance: number | null = null;
-  let neighbours: (NeighbourOfRow | null)[] | null = null;
-  if (learn.estimator === 'gigppo') {
-    const starts: number[] = [];
-    let row = 0;
-    for (const episode of ordered) {
-      starts.push(row);
-      row += episode.steps.length;
-    }
-    const distances: number[] = [];
-    const informed: (NeighbourOfRow | null)[] = hidden.map(() => null);
-    for (const members of groups(ordered)) {
-      const states = members.map((i) => {
-        const { dense, terminal } = trajectories[i]!;
-        const used = rewards.useDense ? dense : dense.map(() => 0);
-        const returns = twoChannelReturns(used, terminal, rewards.gammaDense).total;
-        return ordered[i]!.steps.map((step, t) => ({ hash: BigInt(`0x${step.before.hash}`), ret: returns[t]! }));
-      });
-      const nearest = nearestSiblings(states, new Uint8Array(members.length).fill(1));
-      nearest.forEach((trajectory, m) => {
-        trajectory.forEach((found, t) => {
-          if (found === null) return;
-          const { trajectory: j, step: u, distance } = found;
-          const row = starts[members[j]!]! + u;
-          informed[starts[members[m]!]! + t] = { row, ret: states[j]![u]!.ret, distance };
-          distances.push(distance);
-        });
-      });
-    }
-    neighbours = informed;
-    neighbourDistance = distances.length === 0 ? null : distances.reduce((a, b) => a + b, 0) / distances.length;
-  }
-
+  const told = learn.estimator === 'gigppo' ? toldOfSiblings(ordered, trajectories, hidden, config) : null;
   return {
     samples,
-    features: criticFeatures(hidden, neighbours),
-    neighbourDistance,
+    features: told?.features ?? criticFeatures(hidden, null),
+    neighbourDistance: told?.distance ?? null,
     dropped,
     batch: (values) => {
       let row = 0;
@@ -102,6 +71,53 @@ export function trainingRows(episodes: readonly Episode[], config: RunConfig): T
       });
       return assembleBatch(valued, batchOptions(config));
     },
+  };
+}
+
+/** The critic's input for GiGPPO, and the mean distance to the nearest sibling state (algorithms.md, 10). */
+function toldOfSiblings(
+  ordered: readonly Episode[],
+  trajectories: readonly { dense: readonly number[]; terminal: number }[],
+  hidden: readonly Float32Array[],
+  { rewards, critic }: RunConfig,
+): { features: CriticFeatures; distance: number | null } {
+  const starts: number[] = [];
+  let rows = 0;
+  for (const episode of ordered) {
+    starts.push(rows);
+    rows += episode.steps.length;
+  }
+  const distances: number[] = [];
+  const nearest: (NeighbourOfRow | null)[] = hidden.map(() => null);
+  const all: (SiblingReturns | null)[] = hidden.map(() => null);
+  for (const members of groups(ordered)) {
+    const states = members.map((i) => {
+      const { dense, terminal } = trajectories[i]!;
+      const used = rewards.useDense ? dense : dense.map(() => 0);
+      const returns = twoChannelReturns([...used], terminal, rewards.gammaDense).total;
+      return ordered[i]!.steps.map((step, t) => ({ hash: BigInt(`0x${step.before.hash}`), ret: returns[t]! }));
+    });
+    const valid = new Uint8Array(members.length).fill(1);
+    const place = (m: number, t: number): number => starts[members[m]!]! + t;
+    if (critic.siblings === 'all') {
+      siblingReturns(states, valid).forEach((found, m) => {
+        found.forEach((one, t) => (all[place(m, t)] = one));
+        distances.push(...found.flatMap((one) => one?.distance ?? []));
+      });
+    } else {
+      nearestSiblings(states, valid).forEach((found, m) => {
+        found.forEach((one, t) => {
+          if (one === null) return;
+          const { trajectory: j, step: u, distance } = one;
+          nearest[place(m, t)] = { row: place(j, u), ret: states[j]![u]!.ret, distance };
+          distances.push(distance);
+        });
+      });
+    }
+  }
+  return {
+    features: critic.siblings === 'all' ? siblingFeatures(hidden, all) : criticFeatures(hidden, nearest),
+    distance: distances.length === 0 ? null : distances.reduce((a, b) => a + b, 0) / distances.length,
   };
 }
 

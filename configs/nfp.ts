@@ -38,6 +38,7 @@ const REASONS: readonly (readonly [string, string])[] = [
   ['learn.aggregation', 'not said'],
   ['learn.minValidFraction', 'batches with fewer valid attempts are skipped'],
   ['learn.curriculum.wideSkinFraction', 'simulated phones only'],
+  ['critic.siblings', 'the paper tells of one neighbour; all is our own'],
   ['critic.hidden', 'not said'],
   ['critic.learningRate', 'said to be 100 times the policy rate; own value for a small planner'],
   ['critic.epochs', 'not said; with 1 the small critic explains little'],

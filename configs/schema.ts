@@ -130,6 +130,12 @@ export const runConfigSchema = z.strictObject({
     curriculum: section({ wideSkinFraction: rate.default(0.5) }),
   }),
   critic: section({
+    siblings: z
+      .enum(['nearest', 'all'])
+      .default('nearest')
+      .describe(
+        'gigppo: what the critic is told of; nearest: one sibling state, as published; all: the mean of all equally near',
+      ),
     hidden: z.array(count).max(4).default([128]),
     learningRate: positive.default(3e-3),
     epochs: count.default(4),

@@ -1,4 +1,5 @@
 import { TapwrightError } from '../domain/errors.ts';
+import type { SiblingReturns } from '../rl/neighbours.ts';
 
 /** The nearest sibling state of a row (algorithms.md, 10). */
 export interface NeighbourOfRow {
@@ -45,4 +46,32 @@ export function criticFeatures(
     data.set([neighbour.ret / 4, neighbour.distance / 64, 1], row * width + 2 * size);
   });
   return { data, rows: hidden.length, width, normalise: neighbours === null ? [size] : [size, size] };
+}
+
+/** Counts above this say no more. */
+const MANY = 8;
+
+/**
+ * Input of a critic that is told what all equally near sibling states got (NFP, rl/neighbours.ts): the own hidden state, their
+ * mean return, that of the siblings' first states, how many they are / 8, distance / 64, has_siblings; zeros where there are
+ * none. Their hidden states are left out: at distance 0 they say what the own one says.
+ *
+ * @param hidden by row, all of one length
+ */
+export function siblingFeatures(
+  hidden: readonly Float32Array[],
+  siblings: readonly (SiblingReturns | null)[],
+): CriticFeatures {
+  const own = criticFeatures(hidden, null);
+  const size = own.width;
+  const width = size + 5;
+  const data = new Float32Array(hidden.length * width);
+  for (let row = 0; row < hidden.length; row++) {
+    data.set(own.data.subarray(row * size, (row + 1) * size), row * width);
+    const found = siblings[row];
+    if (!found) continue;
+    const { mean, start, count, distance } = found;
+    data.set([mean, start, Math.min(count, MANY) / MANY, distance / 64, 1], row * width + size);
+  }
+  return { ...own, data, width };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { explainedVariance } from '../rl/critic.ts';
 import { createRandom } from '../rl/random.ts';
-import { criticFeatures } from './critic-features.ts';
+import { criticFeatures, siblingFeatures } from './critic-features.ts';
 import { createCritic, valueLossOfRow } from './critic.ts';
 import { loadTensor } from './tensor.ts';
 
@@ -128,5 +128,12 @@ describe('criticFeatures', () => {
     expect(joined).toMatchObject({ rows: 2, width: 7, normalise: [2, 2] });
     expect(Array.from(joined.data)).toEqual([1, 2, 3, 4, -0.5, 0.5, 1, 3, 4, 0, 0, 0, 0, 0]);
     expect(() => criticFeatures([Float32Array.of(1), Float32Array.of(1, 2)], null)).toThrow(/has 2 numbers/);
+  });
+
+  it('tells of all equally near siblings in numbers alone', () => {
+    const hidden = [Float32Array.of(1, 2), Float32Array.of(3, 4)];
+    const told = siblingFeatures(hidden, [{ mean: 1.5, count: 4, distance: 32, start: -0.5 }, null]);
+    expect(told).toMatchObject({ rows: 2, width: 7, normalise: [2] });
+    expect(Array.from(told.data)).toEqual([1, 2, 1.5, -0.5, 0.5, 0.5, 1, 3, 4, 0, 0, 0, 0, 0]);
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hamming } from './hash.ts';
-import { nearestSiblings, neighbourScalars } from './neighbours.ts';
+import { nearestSiblings, neighbourScalars, siblingReturns } from './neighbours.ts';
 import { createRandom } from './random.ts';
 
 type State = { hash: bigint; ret: number };
@@ -129,5 +129,43 @@ describe('nearest sibling (algorithms.md, 10)', () => {
       const found = nearestSiblings(list, new Uint8Array(8).fill(1));
       expect(found.flat().every((n) => n !== null && n.distance < 32)).toBe(true);
     }
+  });
+});
+
+describe('what all equally near siblings got', () => {
+  it('example: the returns at the smallest distance, their number, and the first states of the siblings', () => {
+    const found = siblingReturns(example, Uint8Array.of(1, 1, 1));
+    expect(found[0]![0]).toEqual({ mean: -0.75, count: 1, distance: 0, start: (0.5 - 0.75) / 2 });
+    // A0 and C0 are one state, one bit from B0.
+    expect(found[1]![0]).toEqual({ mean: (3.25 - 0.75) / 2, count: 2, distance: 1, start: (3.25 - 0.75) / 2 });
+    expect(siblingReturns(example, Uint8Array.of(1, 0, 0)).flat()).toEqual(new Array(9).fill(null));
+  });
+
+  it('is as near as the nearest sibling, and looks at no own and no masked return', () => {
+    fc.assert(
+      fc.property(group, (members) => {
+        const states = members.map((member) => member.states);
+        const mask = Uint8Array.from(members, ({ on }) => (on ? 1 : 0));
+        const found = siblingReturns(states, mask);
+        const nearest = nearestSiblings(states, mask);
+        found.forEach((row, i) => {
+          row.forEach((one, t) => {
+            expect(one?.distance).toBe(nearest[i]![t]?.distance);
+            if (one === null) return;
+            const equal = states.flatMap((other, j) =>
+              j === i || mask[j] === 0
+                ? []
+                : other.filter(({ hash: h }) => hamming(h, states[i]![t]!.hash) === one.distance).map(({ ret }) => ret),
+            );
+            expect(one.count).toBe(equal.length);
+            expect(one.mean).toBeCloseTo(equal.reduce((a, b) => a + b, 0) / equal.length, 9);
+          });
+          const changed = states.map((other, j) =>
+            j === i || mask[j] === 0 ? other.map((each) => ({ ...each, ret: Number.NaN })) : other,
+          );
+          expect(siblingReturns(changed, mask)[i]).toEqual(row);
+        });
+      }),
+    );
   });
 });

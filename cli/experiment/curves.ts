@@ -113,6 +113,9 @@ export function curveCharts(plan: ExperimentPlan, histories: Histories): string[
   return [...charts, ...evaluated].filter((figure) => figure !== '');
 }
 
+/** An axis of rates begins at 0 and is never narrower than this. */
+const RATES = [0, 0.1];
+
 function chart(title: string, note: string, x: number[], series: Series[], rate = false): string {
   if (x.length === 0) return '';
   const percents = { format: (v: number): string => `${short(100 * v)} %` };
@@ -122,7 +125,7 @@ function chart(title: string, note: string, x: number[], series: Series[], rate 
     x,
     series,
     xName: 'update',
-    include: rate ? [0] : [],
+    include: rate ? RATES : [],
     legend: true,
     ...(rate ? percents : {}),
   });

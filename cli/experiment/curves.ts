@@ -37,6 +37,8 @@ const COLUMNS = [
   'ppo/entropy',
   'ppo/clip_fraction',
   'critic/explained_variance',
+  'judge/wrong',
+  'judge/believed_reasoning',
 ] as const;
 
 /** One line a policy update of each run. */
@@ -77,6 +79,13 @@ const CHARTS: readonly { key: string; title: string; note: string; rate?: boolea
   },
   { key: 'reward/return_mean', title: 'Return', note: 'a step, by the rewards of each arm, mean of the seeds' },
   { key: 'episode/steps_mean', title: 'Steps', note: 'an attempt, mean of the seeds' },
+  { key: 'judge/wrong', title: 'Wrong verdicts', note: 'of all dense ones, against the rules', rate: true },
+  {
+    key: 'judge/believed_reasoning',
+    title: 'Believed reasoning',
+    note: 'steps called good for what was written',
+    rate: true,
+  },
 ];
 
 /** Figures as HTML: at most so many arms in each as can be told apart. */

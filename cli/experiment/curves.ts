@@ -91,7 +91,9 @@ const CHARTS: readonly { key: string; title: string; note: string; rate?: boolea
 /** Figures as HTML: at most so many arms in each as can be told apart. */
 export function curveCharts(plan: ExperimentPlan, histories: Histories): string[] {
   const groups: ExperimentPlan['curves'][] = [];
-  for (let i = 0; i < plan.curves.length; i += MAX_SERIES) groups.push(plan.curves.slice(i, i + MAX_SERIES));
+  // An arm that has not begun to learn has no curve to show.
+  const begun = plan.curves.filter(({ runs }) => runs.some(({ run }) => training(histories.get(run)).length > 0));
+  for (let i = 0; i < begun.length; i += MAX_SERIES) groups.push(begun.slice(i, i + MAX_SERIES));
   const many = (i: number): string => (groups.length > 1 ? ` (${i + 1} of ${groups.length})` : '');
   const charts = CHARTS.flatMap(({ key, title, note, rate }) =>
     groups.map((group, i) => {

@@ -30,7 +30,6 @@ function connect(place: EnginePlace, config: RunConfig, tokenizer: Tokenizer): E
     token: process.env['TAPWRIGHT_TOKEN'] ?? null,
     requestTimeoutMs: config.engine.requestTimeoutMs,
     vocabulary: tokenizer.size,
-    maxBatch: config.engine.maxBatch,
   });
 }
 

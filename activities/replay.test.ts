@@ -22,7 +22,7 @@ import { createDirectPorts } from './episode-ports.ts';
 import { createReplay } from './replay.ts';
 
 /** Replays on simulated phones; the policy is the expert, who now and then takes a look around first. */
-const suite = createSimSuite();
+const suite = createSimSuite({ only: ['core'] });
 const config = runConfigSchema.parse({
   name: 'replays',
   seed: 4,

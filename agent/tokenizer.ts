@@ -4,7 +4,7 @@ import { MARKS, PLAN_WORDS, ROLE_WORD } from './vocabulary.ts';
 export interface TokenizerOptions {
   /** The suite's words; order and repeats do not matter. */
   words: readonly string[];
-  /** Ids kept for words outside the vocabulary. */
+  /** Ids kept for words outside the vocabulary; fewer, but a third of them at least, where that keeps it to 512 ids. */
   hashed?: number;
 }
 
@@ -27,6 +27,9 @@ export interface Tokenizer {
   decode(ids: readonly number[], table: WordTable): string[];
 }
 
+/** Ids that a base model has unless its name says otherwise. */
+const MODEL_SIZE = 512;
+
 /** Word-level tokenizer of the embedded planner (engine.md, 2). Ids: marks, roles, plan words, suite words, hashed. */
 export function createTokenizer({ words, hashed = 96 }: TokenizerOptions): Tokenizer {
   const known = [...new Set([...MARKS, ...Object.values(ROLE_WORD), ...PLAN_WORDS])];
@@ -35,7 +38,8 @@ export function createTokenizer({ words, hashed = 96 }: TokenizerOptions): Token
   const list = [...known, ...own];
   const ids = new Map(list.map((word, id) => [word, id]));
   const firstHashed = list.length;
-  const size = Math.ceil((firstHashed + hashed) / 64) * 64;
+  const sizeWith = (spare: number): number => Math.ceil((firstHashed + spare) / 64) * 64;
+  const size = Math.max(sizeWith(Math.ceil(hashed / 3)), Math.min(MODEL_SIZE, sizeWith(hashed)));
   // The padding to 64 is used too: more hashed ids, fewer probes.
   const slots = size - firstHashed;
 

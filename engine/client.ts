@@ -13,7 +13,7 @@ export type { ClientDatum };
 export interface EngineClientOptions extends TransportOptions {
   /** Token ids are 0..vocabulary-1; null: not known here, the engine checks. */
   vocabulary?: number | null;
-  /** Sampling requests sent together. */
+  /** Sampling requests sent together: what comes back together. */
   maxBatch?: number;
   heartbeatMs?: number;
 }
@@ -94,7 +94,7 @@ export interface EngineClient {
 
 /** A client of one engine; see EngineClient. Close it, or its connections stay open. */
 export function createEngineClient(options: EngineClientOptions): EngineClient {
-  const { vocabulary = null, maxBatch = 128, heartbeatMs = 30_000 } = options;
+  const { vocabulary = null, maxBatch = 64, heartbeatMs = 30_000 } = options;
   const http = createTransport(options);
   const sessions = new Map<string, string>();
   let known: Promise<Capabilities> | null = null;

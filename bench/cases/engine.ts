@@ -17,6 +17,7 @@ import type { LaneWork } from '../../engine/embedded/trainer.ts';
 import { uploadWeights } from '../../engine/embedded/weights.ts';
 import { loadTensor } from '../../engine/tensor.ts';
 import { createRandom } from '../../rl/random.ts';
+import type { Random } from '../../rl/random.ts';
 import { alternate, median, ratioOf, seconds } from '../lib/alternate.ts';
 import type { CaseResult } from '../lib/alternate.ts';
 import { missingModule, startPython } from '../lib/python.ts';
@@ -29,10 +30,23 @@ const MAX_TOKENS = 12;
 /** Two programs compute the same in float32: their sums of log-probabilities agree to this. */
 const SAME = 1e-3;
 
-/** Rows of a policy update: a prompt, a short response, the sampled log-probabilities and one advantage. */
-function batch(vocab: number): EngineDatum[] {
-  const random = createRandom(1, 'bench', 'rows');
-  const whole = (low: number, high: number): number => low + Math.floor(random.next() * (high - low + 1));
+/** Tokens that the decode-time mask of the presets leaves at a place, about. */
+const SUPPORT = 20;
+
+type Draw = (low: number, high: number) => number;
+
+/** Ids that may stand at a place, `target` among them. */
+function supportOf(whole: Draw, vocab: number, target: number): Int32Array {
+  const ids = new Set([target]);
+  while (ids.size < SUPPORT) ids.add(whole(0, vocab - 1));
+  return Int32Array.from(ids).sort();
+}
+
+/**
+ * Rows of a policy update: a prompt, a short response, the sampled log-probabilities, one advantage, and what each place of
+ * the response may be, as with the presets' decode-time mask.
+ */
+function batch(random: Random, whole: Draw, vocab: number): EngineDatum[] {
   return Array.from({ length: ROWS }, () => {
     const [prompt, response] = [whole(28, 44), whole(4, 10)];
     const all = Array.from({ length: prompt + response }, () => whole(0, vocab - 1));
@@ -44,7 +58,7 @@ function batch(vocab: number): EngineDatum[] {
       weights: each(1),
       logprobs: each(-6.2),
       advantages: each(random.normal()),
-      supports: null,
+      supports: all.slice(prompt).map((target) => supportOf(whole, vocab, target)),
     };
   });
 }
@@ -65,7 +79,14 @@ export async function engineCase({ rounds }: { rounds: number }): Promise<CaseRe
     v: new Float32Array(layout.size),
     step: 0,
   };
-  const data = batch(vocab);
+  const random = createRandom(1, 'bench', 'rows');
+  const whole: Draw = (low, high) => low + Math.floor(random.next() * (high - low + 1));
+  const data = batch(random, whole, vocab);
+  // A mask with a choice at every place: nothing can be skipped.
+  const allowed = Array.from({ length: MAX_TOKENS }, () => Array.from(supportOf(whole, vocab, 0)));
+  const constraint = {
+    states: allowed.map((tokens, i) => ({ arcs: [{ tokens, next: Math.min(i + 1, MAX_TOKENS - 1) }], other: null })),
+  };
   const prompts = data.slice(0, PROMPTS).map((row) => row.tokens.slice(0, 40));
   const scratch = await mkdtemp(join(tmpdir(), 'tapwright-bench-'));
   const helper = createLaneHelper({ backend: 'auto', threads: 1, log: () => {} });
@@ -88,11 +109,12 @@ export async function engineCase({ rounds }: { rounds: number }): Promise<CaseRe
       JSON.stringify({
         config: layout.config,
         weights: weightsFile,
-        rows: data,
+        rows: data.map((row) => ({ ...row, supports: row.supports!.map((ids) => Array.from(ids!)) })),
         tiles,
         prompts,
         promptLength: bucketLength(40),
         maxTokens: MAX_TOKENS,
+        allowed,
       }),
     );
 
@@ -125,7 +147,7 @@ export async function engineCase({ rounds }: { rounds: number }): Promise<CaseRe
         topK: 0,
         topP: 1,
         stop: [],
-        constraint: null,
+        constraint,
         wantHidden: false,
       };
       const took = await seconds(() =>

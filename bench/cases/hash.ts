@@ -13,15 +13,14 @@ import { missingModule, startPython } from '../lib/python.ts';
 
 const SCREENS = 100;
 
-/** Screens of simulated phones, RGB one after another. */
+/** Screens of simulated phones, RGBA as the canvas gives them. */
 function screens(): Uint8Array[] {
   const suite = getSuite('sim-phones');
   const g = createCanvas(WIDTH, HEIGHT).getContext('2d');
   return Array.from({ length: SCREENS }, (_, index) => {
     const { skin, phone } = JSON.parse(suite.instance('train', 1, index).snapshot) as SimSnapshot;
     drawView(g, viewOf({ ...phone, app: 'settings', stack: ['root'] }, skin), skin.family);
-    const rgba = g.getImageData(0, 0, WIDTH, HEIGHT).data;
-    return Uint8Array.from({ length: WIDTH * HEIGHT * 3 }, (_, i) => rgba[Math.floor(i / 3) * 4 + (i % 3)]!);
+    return new Uint8Array(g.getImageData(0, 0, WIDTH, HEIGHT).data.buffer);
   });
 }
 
@@ -32,12 +31,12 @@ export async function hashCase({ rounds }: { rounds: number }): Promise<CaseResu
   const all = screens();
   const scratch = await mkdtemp(join(tmpdir(), 'tapwright-bench-'));
   try {
-    const file = join(scratch, 'screens.rgb');
+    const file = join(scratch, 'screens.rgba');
     await writeFile(file, Buffer.concat(all));
     const python = await startPython('hash.py', [file, String(WIDTH), String(HEIGHT), String(STATUS_BAR)]);
     try {
       const crop = { top: STATUS_BAR, bottom: 0 };
-      const own = (): string[] => all.map((rgb) => hashHex(screenHash(rgb, WIDTH, HEIGHT, crop).hash));
+      const own = (): string[] => all.map((rgba) => hashHex(screenHash(rgba, WIDTH, HEIGHT, crop, 4).hash));
       const theirs = (await python.ask({}))['hashes'] as string[];
       own().forEach((hash, i) => {
         if (hash !== theirs[i]) throw new Error(`screen ${i} hashes to ${hash} here and to ${theirs[i]} in Python`);

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** A ratio measured in one run: both sides in turn, so that what drifts on a shared machine favours neither. */
 export interface Ratio {
   /** Its name in bench/budget.json. */
@@ -24,6 +26,9 @@ export interface CaseResult {
   /** Why something was left out, a sentence with what to do. */
   notes: string[];
 }
+
+/** Milliseconds between two sides: threads of a library that spin for more work have gone to sleep by then. */
+const SETTLE_MS = 250;
 
 /** Middle value; the mean of the two middle ones of an even number. */
 export function median(values: readonly number[]): number {
@@ -54,10 +59,14 @@ export async function alternate(
   { warm = false } = {},
 ): Promise<{ a: number[]; b: number[]; ratios: number[] }> {
   const out = { a: [] as number[], b: [] as number[], ratios: [] as number[] };
+  const settled = async (side: () => Promise<number> | number): Promise<number> => {
+    await sleep(SETTLE_MS);
+    return side();
+  };
   for (let round = warm ? 0 : 1; round <= rounds; round++) {
-    const early = round % 2 === 0 ? await a() : null;
-    const other = await b();
-    const own = early ?? (await a());
+    const early = round % 2 === 0 ? await settled(a) : null;
+    const other = await settled(b);
+    const own = early ?? (await settled(a));
     if (round === 0) continue;
     out.a.push(own);
     out.b.push(other);

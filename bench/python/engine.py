@@ -2,8 +2,8 @@
 
 `engine.py WORKLOAD.json` loads the same weights and the same batch, then answers each line of stdin, one of
 {"do": "train" | "forward" | "sample", "threads": N}, with a line {"seconds", "tokens", "logprobs"?}. It pads to the
-same lengths, computes the last layer only where there is a target, decodes with preallocated keys and values, and leaves
-out the decode-time masks, which costs it nothing.
+same lengths, computes the last layer only where there is a target, holds a response to the same tokens where a row says
+which ("supports"), and decodes with preallocated keys and values.
 """
 
 import json
@@ -131,13 +131,14 @@ class Planner(torch.nn.Module):
         return self.head(x, cache["copy"][:, : at + 1] if self.config["copy"] else None)
 
 
-def masses(logits, copy, gate, tokens):
-    """Unnormalised probabilities (B, V) of the next token: own logits and what is copied."""
+def masses(logits, copy, gate, tokens, allowed):
+    """Unnormalised probabilities (B, V) of the next token, one of `allowed` (V): own logits and what is copied."""
+    logits = logits[:, -1].masked_fill(~allowed, -1e30)
     if copy is None:
-        return torch.softmax(logits[:, -1], -1)
-    scores = (copy[:, -1] + gate[:, -1:]).masked_fill(tokens < 0, -1e30)
-    top = torch.maximum(logits[:, -1].max(-1).values, scores.max(-1).values)[:, None]
-    mass = (logits[:, -1] - top).exp()
+        return torch.softmax(logits, -1)
+    scores = (copy[:, -1] + gate[:, -1:]).masked_fill((tokens < 0) | ~allowed[tokens], -1e30)
+    top = torch.maximum(logits.max(-1).values, scores.max(-1).values)[:, None]
+    mass = (logits - top).exp()
     return mass.scatter_add(1, tokens.clamp(min=0), (scores - top).exp())
 
 
@@ -147,6 +148,9 @@ class Bench:
         self.model = Planner(work["config"], read_weights(work["weights"]))
         self.adam = torch.optim.Adam(self.model.parameters(), lr=1e-12, betas=(0.9, 0.99), fused=True)
         self.tiles = [self.prepare(tile) for tile in work["tiles"]]
+        self.allowed = torch.zeros(work["maxTokens"], work["config"]["vocab"], dtype=torch.bool)
+        for i, ids in enumerate(work["allowed"]):
+            self.allowed[i, ids] = True
         self.trained = sum(len(row["tokens"]) for row in work["rows"])
 
     def prepare(self, tile):
@@ -162,17 +166,29 @@ class Bench:
             s = min(n, outputs)
             for into, key in ((target, "targets"), (weight, "weights"), (old, "logprobs"), (advantage, "advantages")):
                 into[b, outputs - s :] = torch.tensor(row[key][n - s :]).to(into.dtype)
-        return tokens, outputs, target, weight, old, advantage
+        masks = None
+        if rows[0]["supports"] is not None:
+            masks = torch.ones(*shape, self.work["config"]["vocab"], dtype=torch.bool)
+            for b, row in enumerate(rows):
+                for i, ids in enumerate(row["supports"]):
+                    masks[b, outputs - len(row["supports"]) + i] = False
+                    masks[b, outputs - len(row["supports"]) + i, ids] = True
+        return tokens, outputs, target, weight, old, advantage, masks
 
     def logprobs(self, tile):
         tokens, outputs, target = tile[:3]
+        masks = tile[6]
         logits, copy, gate = self.model(tokens, outputs)
+        if masks is not None:
+            logits = logits.masked_fill(~masks, -1e30)
         picked = logits.gather(-1, target[..., None])[..., 0]
         if copy is None:
             return picked - logits.logsumexp(-1)
         t = tokens.shape[1]
         place = torch.arange(t)
         seen = (place[None, :] <= place[t - outputs :, None])[None] & (tokens >= 0)[:, None, :]
+        if masks is not None:
+            seen = seen & masks.gather(-1, tokens.clamp(min=0)[:, None, :].expand(-1, outputs, -1))
         scores = (copy + gate[..., None]).masked_fill(~seen, -1e30)
         same = scores.masked_fill(tokens[:, None, :] != target[..., None], -1e30)
         total = torch.logaddexp(logits.logsumexp(-1), scores.logsumexp(-1))
@@ -188,7 +204,7 @@ class Bench:
     def train(self):
         denominator = sum(tile[3].sum() for tile in self.tiles)
         for tile in self.tiles:
-            weight, old, advantage = tile[3:]
+            weight, old, advantage = tile[3:6]
             ratio = (self.logprobs(tile) - old).clamp(-20, 20).exp()
             loss = torch.maximum(-ratio * advantage, -ratio.clamp(0.8, 1.2) * advantage)
             (torch.where(weight > 0, loss * weight, 0.0).sum() / denominator).backward()
@@ -216,7 +232,7 @@ class Bench:
             outputs = self.model(tokens[:, :length], 1, cache)
             for i in range(more):
                 at = length + i
-                mass = masses(*outputs, tokens[:, :at])
+                mass = masses(*outputs, tokens[:, :at], self.allowed[i])
                 token = torch.multinomial(mass, 1)[:, 0]
                 (mass.gather(1, token[:, None])[:, 0] / mass.sum(-1)).log().tolist()
                 tokens[:, at] = token

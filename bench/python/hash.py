@@ -1,4 +1,4 @@
-"""imagehash.phash on screens from a file: `hash.py SCREENS.rgb WIDTH HEIGHT TOP`, then a line of stdin for each round."""
+"""imagehash.phash on screens from a file: `hash.py SCREENS.rgba WIDTH HEIGHT TOP`, then a line of stdin for each round."""
 
 import json
 import sys
@@ -10,8 +10,8 @@ from PIL import Image
 path, width, height, top = sys.argv[1], *map(int, sys.argv[2:5])
 with open(path, "rb") as file:
     raw = file.read()
-size = width * height * 3
-images = [Image.frombytes("RGB", (width, height), raw[at : at + size]) for at in range(0, len(raw), size)]
+size = width * height * 4
+images = [Image.frombytes("RGBA", (width, height), raw[at : at + size]).convert("RGB") for at in range(0, len(raw), size)]
 print(json.dumps({"version": f"imagehash {imagehash.__version__}"}), flush=True)
 for _ in sys.stdin:
     started = time.perf_counter()

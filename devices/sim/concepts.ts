@@ -1,8 +1,10 @@
+import { MORE_CONCEPTS } from './concepts-more.ts';
+
 /**
  * What the simulated phone's interface talks about. A concept has five words; a skin shows one of them. The first is the
  * canonical word, which goals use. All words are distinct, so labels are unique on every screen.
  */
-export const CONCEPTS = {
+export const CORE_CONCEPTS = {
   // Apps.
   settings: ['settings', 'options', 'config', 'system', 'setup'],
   notes: ['notes', 'memos', 'notepad', 'jotter', 'journal'],
@@ -57,6 +59,8 @@ export const CONCEPTS = {
   query: ['query', 'place', 'city', 'town', 'area'],
 } as const;
 
+/** All concepts: those of the core apps, then those of the others. */
+export const CONCEPTS = { ...CORE_CONCEPTS, ...MORE_CONCEPTS } as const;
 export type Concept = keyof typeof CONCEPTS;
 
 /** Words that tasks put in and look for. */

@@ -23,6 +23,8 @@ export interface Phone {
   known: string[];
   /** The agent has seen that what it was to look for is not there. */
   evidence: boolean;
+  /** Apps on the home screen; absent: the core ones. */
+  apps?: readonly Concept[];
 }
 
 /** What one visible thing does when tapped. */
@@ -35,10 +37,11 @@ export type Effect =
   | { do: 'set'; key: string; to: string; pop: boolean }
   | { do: 'focus'; field: string }
   | { do: 'choose'; field: string; to: string }
-  /** Puts the drafts of `from`, joined by a space, at the end of a list, and the first of them at the end of `also`. */
-  | { do: 'commit'; list: string; from: string[]; also?: string }
-  | { do: 'add'; list: string; entry: string }
-  | { do: 'buy' }
+  /** Puts `head` and the drafts of `from`, joined by spaces, at the end of a list, and the first draft at the end of `also`. */
+  | { do: 'commit'; list: string; from: string[]; head?: string; also?: string }
+  | { do: 'add'; list: string; entry: string; pop: boolean }
+  /** Moves all of a cart to what is bought, each with the voucher that is typed. */
+  | { do: 'buy'; cart: string; bought: string }
   | { do: 'remove'; list: string; entry: string }
   | { do: 'dismiss' };
 

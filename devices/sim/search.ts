@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Intent } from '../../domain/index.ts';
-import { goalHolds, holds, witness, type Goal } from './goal.ts';
+import { goalHolds, holds, witness, type DraftValue, type Goal } from './goal.ts';
+import { shownLists } from './apps.ts';
 import { scalar, type Effect, type Phone } from './model.ts';
 import { viewOf, type Skin } from './skin.ts';
-import { apply, home, longPress, scroll, typeText } from './transition.ts';
+import { apply, committed, home, longPress, scroll, typeText } from './transition.ts';
 
 /** The first move of a shortest path, and how long the path is. */
 export interface Route {
@@ -14,15 +15,16 @@ export interface Route {
 /** More states than any instance of the suites needs; past it the goal counts as out of reach. */
 const MAX_STATES = 4000;
 
-/** Lists that pages show as scrolling rows: what they hold, in order, decides what is in view and how far to scroll. */
-const SHOWN_LISTS = ['contacts', 'notes', 'alarms', 'events', 'cities', 'cart', 'songs', 'products'];
-
-/** What of a phone matters for the way to the goal: states that agree in it have the same distance. */
-function reducedKey(phone: Phone, goal: Goal): string {
+/**
+ * What of a phone matters for the way to the goal: states that agree in it have the same distance. `lists` are those that
+ * the goal's apps show as scrolling rows: what they hold, in order, decides what is in view and how far to scroll. From
+ * any other app the way leads home first, whatever it shows.
+ */
+function reducedKey(phone: Phone, goal: Goal, lists: readonly string[]): string {
   const { app, stack, scroll: at, focus, menu, popup, popupIn, evidence } = phone;
   const parts: unknown[] = [app, stack, at, focus, menu, popup, popupIn, evidence];
   for (const condition of goal.conditions) parts.push(holds(phone, condition));
-  for (const name of SHOWN_LISTS) parts.push(phone.data[name]);
+  for (const name of lists) parts.push(phone.data[name]);
   for (const [field, value] of Object.entries(goal.drafts)) {
     const typed = phone.draft[field];
     parts.push(typed === undefined || typed === '' ? 0 : typed === value.text ? 1 : 2);
@@ -46,6 +48,10 @@ export function neededFact(route: Route | null): string | null {
   return ask?.kind === 'ask_user' ? ask.question : null;
 }
 
+/** Whether a draft's value is known: from the task, or told by the user. */
+const told = (phone: Phone, value: DraftValue | undefined): boolean =>
+  value !== undefined && (!('fact' in value) || phone.known.includes(value.fact));
+
 /** Whether an effect can lie on a shortest path: navigation within the task's ground, and data moved towards the goal. */
 function relevant(phone: Phone, effect: Effect, goal: Goal): boolean {
   const wanted = goal.conditions.filter((condition) => !holds(phone, condition));
@@ -68,10 +74,13 @@ function relevant(phone: Phone, effect: Effect, goal: Goal): boolean {
     case 'focus':
       return effect.field in goal.drafts && phone.focus !== effect.field;
     case 'choose':
-      return goal.drafts[effect.field]?.text === effect.to;
+      return goal.drafts[effect.field]?.text === effect.to && told(phone, goal.drafts[effect.field]);
     case 'commit': {
-      const text = effect.from.map((field) => phone.draft[field] ?? '').join(' ');
-      return wanted.some((c) => 'has' in c && c.list === effect.list && c.has === text);
+      const text = committed(phone, effect);
+      return (
+        wanted.some((c) => 'has' in c && c.list === effect.list && c.has === text) ||
+        goal.stops.some((s) => s.list === effect.list && s.has === text)
+      );
     }
     case 'add':
       return (
@@ -79,7 +88,7 @@ function relevant(phone: Phone, effect: Effect, goal: Goal): boolean {
         goal.stops.some((s) => s.list === effect.list && s.has === effect.entry)
       );
     case 'buy':
-      return wanted.some((c) => 'has' in c && c.list === 'bought');
+      return wanted.some((c) => 'has' in c && c.list === effect.bought);
     case 'remove':
       return wanted.some((c) => 'lacks' in c && c.list === effect.list && c.lacks === effect.entry);
   }
@@ -95,8 +104,7 @@ function moves(phone: Phone, goal: Goal, skin: Skin): { intent: Intent; next: Ph
   const view = viewOf(phone, skin);
   if (phone.focus !== null) {
     const value = goal.drafts[phone.focus];
-    const known = value && (!('fact' in value) || phone.known.includes(value.fact));
-    if (known && phone.draft[phone.focus] !== value.text) {
+    if (value && told(phone, value) && phone.draft[phone.focus] !== value.text) {
       const next = typeText(phone, value.text);
       if (next) push({ kind: 'text_entry', text: value.text }, next);
     }
@@ -124,9 +132,11 @@ export interface Navigator {
  */
 export function createNavigator(goal: Goal, skin: Skin): Navigator {
   const known = new Map<string, Route | null>();
+  const lists = [...new Set(goal.apps.flatMap(shownLists))];
+  const keyOf = (phone: Phone): string => reducedKey(phone, goal, lists);
   return {
     route(start) {
-      const startKey = reducedKey(start, goal);
+      const startKey = keyOf(start);
       const found = known.get(startKey);
       if (found !== undefined) return found;
       if (known.size > 20_000) known.clear();
@@ -144,7 +154,7 @@ export function createNavigator(goal: Goal, skin: Skin): Navigator {
         for (const node of frontier) {
           if (goalHolds(node.phone, goal)) return remember(node);
           for (const { intent, next: phone } of moves(node.phone, goal, skin)) {
-            const key = reducedKey(phone, goal);
+            const key = keyOf(phone);
             if (seen.has(key)) continue;
             seen.add(key);
             next.push({ phone, key, from: node, intent });

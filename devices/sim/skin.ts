@@ -1,6 +1,6 @@
 import type { Box, OutlineElement } from '../../domain/index.ts';
 import { hashSeed } from '../../rl/random.ts';
-import { APPS, itemsOf } from './apps.ts';
+import { itemsOf } from './apps.ts';
 import { CONCEPTS, type Concept } from './concepts.ts';
 import type { Item, Phone } from './model.ts';
 
@@ -115,7 +115,7 @@ export function viewOf(phone: Phone, skin: Skin): View {
 }
 
 function grid(items: Item[], skin: Skin, layout: Layout): Shown[] {
-  const rows = Math.ceil(APPS.length / layout.columns);
+  const rows = Math.ceil(items.length / layout.columns);
   const [w, h] = [WIDTH / layout.columns, Math.min(78, (HEIGHT - STATUS_BAR - 12) / rows)];
   return items.map((item, i) => ({
     item,

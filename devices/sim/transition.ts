@@ -41,6 +41,10 @@ function launch(phone: Phone, app: Concept): Phone {
   return phone.popupIn === app ? { ...opened, popupIn: null, popup: true } : opened;
 }
 
+/** What a form would add to its list now. */
+export const committed = (phone: Phone, { head, from }: Extract<Effect, { do: 'commit' }>): string =>
+  [...(head === undefined ? [] : [head]), ...from.map((field) => phone.draft[field] ?? '')].join(' ');
+
 /** What a tap's effect makes of the phone. Pure; an effect without meaning here changes nothing. */
 export function apply(phone: Phone, effect: Effect): Phone {
   switch (effect.do) {
@@ -67,7 +71,7 @@ export function apply(phone: Phone, effect: Effect): Phone {
     case 'commit': {
       const parts = effect.from.map((field) => phone.draft[field] ?? '');
       if (parts.some((part) => part === '')) return phone;
-      const kept = append(phone, effect.list, parts.join(' '));
+      const kept = append(phone, effect.list, committed(phone, effect));
       const done = effect.also === undefined ? kept : append(kept, effect.also, parts[0]!);
       // A chat stays where it is; a form closes.
       return pageOf(phone).startsWith('entry:') ? autofocus({ ...done, draft: {}, scroll: 0 }) : back(done);
@@ -75,14 +79,14 @@ export function apply(phone: Phone, effect: Effect): Phone {
     case 'add': {
       const entries = list(phone, effect.list);
       const done = entries.includes(effect.entry) ? phone : put(phone, effect.list, [...entries, effect.entry]);
-      return phone.app === 'weather' ? back(done) : done;
+      return effect.pop ? back(done) : done;
     }
     case 'buy': {
-      const cart = list(phone, 'cart');
+      const cart = list(phone, effect.cart);
       if (cart.length === 0) return phone;
       const code = phone.draft.code ? ` ${phone.draft.code}` : '';
       const bought = cart.map((name) => `${name}${code}`);
-      return back(put(put(phone, 'bought', [...list(phone, 'bought'), ...bought]), 'cart', []));
+      return back(put(put(phone, effect.bought, [...list(phone, effect.bought), ...bought]), effect.cart, []));
     }
     case 'remove': {
       const rest = list(phone, effect.list).filter((text) => text !== effect.entry);

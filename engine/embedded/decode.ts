@@ -1,10 +1,11 @@
 import type { Tensor, TensorOps } from '../tensor.ts';
+import { createAttention } from './attention.ts';
 import { COPY_WIDTH } from './layout.ts';
 import type { Outputs, Prefilled, Tile } from './model.ts';
 import { samplingRows } from './tiles.ts';
 import type { DeviceWeights } from './weights.ts';
 
-/** One sequence that is being decoded. Its arrays hold its own positions only: no padding, no neighbour. */
+/** One sequence that is being decoded. What is kept of it holds its own positions only: no padding, no neighbour. */
 export interface RowState {
   /** Prompt and response ids; `length` of them are known. */
   context: Int32Array;
@@ -13,11 +14,9 @@ export interface RowState {
   fed: number;
   /** Rotary position of the first token: the padding that was before it in prefill. */
   offset: number;
-  /** By layer, position x d. */
-  keys: Float32Array[];
-  values: Float32Array[];
-  /** Position x c; null without a copy head. */
-  copyKeys: Float32Array | null;
+  /** Where its keys and values lie in the memory of the attention kernels, and how many numbers they take. */
+  cache: number;
+  cached: number;
 }
 
 export interface Decoder {
@@ -28,36 +27,23 @@ export interface Decoder {
    * `rows[i]`.
    */
   step(weights: DeviceWeights, rows: RowState[]): Outputs;
+  /** Gives back what a row holds; nothing is fed to it after that. */
+  end(row: RowState): void;
 }
 
 const ROTARY_BASE = 10000;
 const EPS = 1e-6;
 
-/** Inner product of `n` values, the first `whole` (a multiple of 4) in four sums. */
-function inner(x: Float32Array, at: number, y: Float32Array, from: number, n: number, whole: number): number {
-  let a = 0;
-  let b = 0;
-  let c = 0;
-  let e = 0;
-  let j = 0;
-  for (; j < whole; j += 4) {
-    a += x[at + j]! * y[from + j]!;
-    b += x[at + j + 1]! * y[from + j + 1]!;
-    c += x[at + j + 2]! * y[from + j + 2]!;
-    e += x[at + j + 3]! * y[from + j + 3]!;
-  }
-  for (; j < n; j++) a += x[at + j]! * y[from + j]!;
-  return a + b + (c + e);
-}
-
 /**
- * One token a row. The matrix products of all rows are done together on the device; attention is done here, row by row
- * in doubles, so rows of any length and age share a step and no row's bits depend on another. One device operation
- * costs as much as the attention of several rows, so there are few of them.
+ * One token a row. The matrix products of all rows are done together on the device; attention is done row by row
+ * by kernels of our own, so rows of any length and age share a step and no row's bits depend on another. One device
+ * operation costs as much as the attention of many rows, so there are few of them.
  */
 export function createDecoder(ops: TensorOps): Decoder {
   const tables = new Map<number, { cos: Float64Array; sin: Float64Array; positions: number }>();
-  let scores = new Float64Array(256);
+  const attention = createAttention();
+  /** Rows of queries and of results of one layer, in the memory of the kernels. */
+  let scratch = { at: 0, count: 0 };
 
   /** cos and sin, position x h/2, for at least `positions`. */
   function angles(half: number, positions: number) {
@@ -106,58 +92,21 @@ export function createDecoder(ops: TensorOps): Decoder {
     }
   }
 
-  /** Attention of one row's newest token over its `count` positions: `out[to..to+d]`. */
-  function attend(
-    q: Float32Array,
-    at: number,
-    keys: Float32Array,
-    values: Float32Array,
-    count: number,
-    d: number,
-    head: number,
-    out: Float32Array,
-    to: number,
-  ): void {
-    if (scores.length < count) scores = new Float64Array(2 * count);
-    const some = scores;
-    const scale = 1 / Math.sqrt(head);
-    const whole = head - (head % 4);
-    for (let h = 0; h < d; h += head) {
-      let top = -Infinity;
-      for (let t = 0; t < count; t++) {
-        const k = t * d + h;
-        const dot = scale * inner(q, at + h, keys, k, head, whole);
-        some[t] = dot;
-        if (dot > top) top = dot;
-      }
-      let total = 0;
-      for (let t = 0; t < count; t++) total += some[t] = Math.exp(some[t]! - top);
-      // Four sums at a time: one chain of additions would wait for itself.
-      let j = 0;
-      for (; j < whole; j += 4) {
-        let a = 0;
-        let b = 0;
-        let c = 0;
-        let e = 0;
-        for (let t = 0, v = h + j; t < count; t++, v += d) {
-          const p = some[t]!;
-          a += p * values[v]!;
-          b += p * values[v + 1]!;
-          c += p * values[v + 2]!;
-          e += p * values[v + 3]!;
-        }
-        out[to + h + j] = a / total;
-        out[to + h + j + 1] = b / total;
-        out[to + h + j + 2] = c / total;
-        out[to + h + j + 3] = e / total;
-      }
-      for (; j < head; j++) {
-        let sum = 0;
-        for (let t = 0; t < count; t++) sum += some[t]! * values[t * d + h + j]!;
-        out[to + h + j] = sum / total;
-      }
+  /** Room for `count` numbers that lasts until the next call. */
+  function room(count: number): number {
+    if (scratch.count < count) {
+      if (scratch.count > 0) attention.release(scratch.at, scratch.count);
+      scratch = { at: attention.allocate(count), count };
     }
+    return scratch.at;
   }
+
+  /** Where the parts of a row's cache lie: keys, then values of each layer, then the copy head's keys. */
+  const places = (row: RowState, d: number, layer: number) => {
+    const size = row.context.length * d;
+    const keys = row.cache + 2 * layer * size;
+    return { keys, values: keys + size };
+  };
 
   const product = (x: Float32Array, rows: number, w: Tensor): Float32Array => {
     const t = ops.tensor(x, [rows, x.length / rows]);
@@ -178,42 +127,29 @@ export function createDecoder(ops: TensorOps): Decoder {
 
   return {
     start: (weights, tile, prefilled, b, more) => {
-      const { width: d, heads, layers } = weights.layout.config;
+      const { width: d, layers } = weights.layout.config;
       const { length: padded } = tile;
-      const head = d / heads;
       const row = tile.tokens.subarray(b * padded, (b + 1) * padded);
       const offset = row.findIndex((id) => id >= 0);
       const length = padded - offset;
-      const room = length + more;
-      const context = new Int32Array(room);
+      const context = new Int32Array(length + more);
       context.set(row.subarray(offset));
-      // (B, H, T, h) -> T x d of this row, without its padding.
-      const own = (all: Float32Array): Float32Array => {
-        const out = new Float32Array(room * d);
-        for (let h = 0; h < heads; h++) {
-          for (let t = 0; t < length; t++) {
-            const from = ((b * heads + h) * padded + offset + t) * head;
-            for (let j = 0; j < head; j++) out[t * d + h * head + j] = all[from + j]!;
-          }
-        }
-        return out;
-      };
-      let copyKeys: Float32Array | null = null;
-      if (prefilled.copyKeys !== null) {
-        copyKeys = new Float32Array(room * COPY_WIDTH);
-        copyKeys.set(prefilled.copyKeys.subarray((b * padded + offset) * COPY_WIDTH, (b + 1) * padded * COPY_WIDTH));
+      const copies = prefilled.copyKeys !== null;
+      const cached = context.length * (2 * layers * d + (copies ? COPY_WIDTH : 0));
+      const state = { context, length, fed: length, offset, cache: attention.allocate(cached), cached };
+      const memory = attention.floats();
+      const own = (all: Float32Array, width: number): Float32Array =>
+        all.subarray((b * padded + offset) * width, (b + 1) * padded * width);
+      for (let l = 0; l < layers; l++) {
+        const { keys, values } = places(state, d, l);
+        memory.set(own(prefilled.keys[l]!, d), keys);
+        memory.set(own(prefilled.values[l]!, d), values);
       }
-      const each = Array.from({ length: layers }, (_, i) => i);
-      return {
-        context,
-        length,
-        fed: length,
-        offset,
-        keys: each.map((i) => own(prefilled.keys[i]!)),
-        values: each.map((i) => own(prefilled.values[i]!)),
-        copyKeys,
-      };
+      if (copies) memory.set(own(prefilled.copyKeys!, COPY_WIDTH), places(state, d, layers).keys);
+      return state;
     },
+
+    end: (row) => attention.release(row.cache, row.cached),
 
     step: (weights, rows) => {
       const { width: d, heads, layers, copy } = weights.layout.config;
@@ -236,15 +172,25 @@ export function createDecoder(ops: TensorOps): Decoder {
         const w = weights.layers[l]!;
         const wide = stride(l === layers - 1);
         const qkv = product(norm(x, d, null), count, w.qkv());
-        const attended = new Float32Array(count * d);
+        const queries = room(2 * count * d);
+        const results = queries + count * d;
         fed.forEach(({ row, now }, i) => {
+          const memory = attention.floats();
           const at = i * wide;
           turn(qkv, at, 2 * d, head, row.offset + now);
-          row.keys[l]!.set(qkv.subarray(at + d, at + 2 * d), now * d);
-          row.values[l]!.set(qkv.subarray(at + 2 * d, at + 3 * d), now * d);
-          if (wide > 3 * d) row.copyKeys!.set(qkv.subarray(at + 3 * d, at + wide), now * COPY_WIDTH);
-          attend(qkv, at, row.keys[l]!, row.values[l]!, now + 1, d, head, attended, i * d);
+          const { keys, values } = places(row, d, l);
+          memory.set(qkv.subarray(at, at + d), queries + i * d);
+          memory.set(qkv.subarray(at + d, at + 2 * d), keys + now * d);
+          memory.set(qkv.subarray(at + 2 * d, at + 3 * d), values + now * d);
+          if (wide > 3 * d) {
+            const copies = places(row, d, layers).keys;
+            memory.set(qkv.subarray(at + 3 * d, at + wide), copies + now * COPY_WIDTH);
+          }
+          attention.attend(queries + i * d, keys, values, now + 1, d, head, results + i * d);
         });
+        // Its own copy: rows of the tile that nothing is fed to are zeros.
+        const attended = new Float32Array(count * d);
+        attended.set(attention.floats().subarray(results, results + fed.length * d));
         const o = product(attended, count, w.wo);
         for (let i = 0; i < x.length; i++) x[i]! += o[i]!;
         const m = mlp(norm(x, d, null), count, w.w1, w.w2);
@@ -265,11 +211,14 @@ export function createDecoder(ops: TensorOps): Decoder {
       const pointed = new Float32Array(ends * longest);
       const gate = new Float32Array(ends);
       const scale = 1 / Math.sqrt(COPY_WIDTH);
+      const asked = room(query.length + longest);
+      const scores = asked + query.length;
+      const memory = attention.floats();
+      memory.set(query, asked);
       rows.forEach((row, i) => {
-        for (let t = 0; t < row.length; t++) {
-          const dot = inner(query, i * COPY_WIDTH, row.copyKeys!, t * COPY_WIDTH, COPY_WIDTH, COPY_WIDTH);
-          pointed[i * longest + t] = dot * scale;
-        }
+        const { keys } = places(row, d, layers);
+        attention.dots(asked + i * COPY_WIDTH, keys, row.length, COPY_WIDTH, COPY_WIDTH, scale, scores);
+        pointed.set(memory.subarray(scores, scores + row.length), i * longest);
         let sum = 0;
         for (let j = 0; j < d; j++) sum += hidden[i * d + j]! * weights.gateValues![j]!;
         gate[i] = sum;

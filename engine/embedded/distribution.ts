@@ -24,6 +24,12 @@ export interface Distribution {
 
 interface Place {
   at: number;
+  logits: Float32Array;
+  /** Where this position's logits begin. */
+  base: number;
+  /** p = exp(logit - top) / total where nothing is copied. */
+  top: number;
+  total: number;
   context: Int32Array;
   from: number;
   visible: number;
@@ -68,7 +74,7 @@ export function createDistribution(vocab: number): Distribution {
     const length = copy === null ? 0 : copy.length / (logits.length / vocab);
     const g = gate === null ? 0 : gate[at]!;
     let top = -Infinity;
-    for (const v of ids) if (logits[base + v]! > top) top = logits[base + v]!;
+    for (let k = 0; k < ids.length; k++) top = Math.max(top, logits[base + ids[k]!]!);
     if (copy !== null) {
       for (let t = 0; t < visible; t++) {
         const id = context[contextFrom + t]!;
@@ -77,7 +83,10 @@ export function createDistribution(vocab: number): Distribution {
         if (score > top) top = score;
       }
     }
-    for (const v of ids) mass[v] = own[v] = Math.exp(logits[base + v]! - top);
+    for (let k = 0; k < ids.length; k++) {
+      const v = ids[k]!;
+      mass[v] = own[v] = Math.exp(logits[base + v]! - top);
+    }
     if (copy !== null) {
       if (copied.length < length) copied = new Float64Array(2 * length);
       for (let t = 0; t < visible; t++) {
@@ -89,24 +98,29 @@ export function createDistribution(vocab: number): Distribution {
       }
     }
     let total = 0;
-    for (const v of ids) total += mass[v]!;
-    for (const v of ids) p[v] = mass[v]! / total;
+    for (let k = 0; k < ids.length; k++) total += mass[ids[k]!]!;
+    for (let k = 0; k < ids.length; k++) p[ids[k]!] = mass[ids[k]!]! / total;
     spread = null;
-    place = { at, context, from: contextFrom, visible, length, copies: copy !== null };
+    place = { at, logits, base, top, total, context, from: contextFrom, visible, length, copies: copy !== null };
   }
 
   function entropy(): number {
     if (spread !== null) return spread;
     spread = 0;
-    for (const v of ids) {
-      logp[v] = p[v]! > 0 ? Math.log(p[v]!) : 0;
-      spread -= p[v]! * logp[v]!;
+    const { logits, base, top, total } = place!;
+    const shift = top + Math.log(total);
+    for (let k = 0; k < ids.length; k++) {
+      const v = ids[k]!;
+      const q = p[v]!;
+      // A logarithm costs as much as everything else here: what nothing was copied to has its own logit.
+      logp[v] = q === 0 ? 0 : mass[v] === own[v] ? logits[base + v]! - shift : Math.log(q);
+      spread -= q * logp[v]!;
     }
     return spread;
   }
 
   function back(target: number, byTarget: number, byEntropy: number, into: OutputGradients): void {
-    const { at, context, from, visible, length, copies } = place!;
+    const { at, base, context, from, visible, length, copies } = place!;
     // A single permitted token has probability 1 whatever the weights.
     if (ids.length === 1) return;
     const h = byEntropy === 0 ? 0 : entropy();
@@ -118,8 +132,11 @@ export function createDistribution(vocab: number): Distribution {
       if (byEntropy !== 0 && q > 0) d -= byEntropy * q * (logp[v]! + h);
       return d;
     };
-    const base = at * vocab;
-    for (const v of ids) if (mass[v]! > 0) into.logits[base + v] = byLogit(v) * (own[v]! / mass[v]!);
+    for (let k = 0; k < ids.length; k++) {
+      const v = ids[k]!;
+      const m = mass[v]!;
+      if (m > 0) into.logits[base + v] = m === own[v] ? byLogit(v) : byLogit(v) * (own[v]! / m);
+    }
     if (!copies) return;
     let sum = 0;
     for (let t = 0; t < visible; t++) {

@@ -15,8 +15,12 @@ export interface Futures {
   wait(id: string, waitMs: number): Promise<Settled | 'pending' | 'unknown'>;
 }
 
-/** Results wait to be fetched; the oldest settled ones are forgotten beyond `keep`. */
-export function createFutures(options: { keep: number }): Futures {
+/**
+ * Results wait to be fetched; the oldest settled ones are forgotten beyond `keep`. One that was fetched is asked for again
+ * only when its reply was lost, and so soon: of these `keepFetched` stay, because a batch's results are megabytes.
+ */
+export function createFutures(options: { keep: number; keepFetched: number }): Futures {
+  const fetched = new Set<string>();
   const entries = new Map<string, { settled: Settled | null; done: Promise<Settled> }>();
 
   function trim(): void {
@@ -26,6 +30,17 @@ export function createFutures(options: { keep: number }): Futures {
       entries.delete(id);
       if (entries.size <= options.keep) return;
     }
+  }
+
+  function give(id: string, settled: Settled): Settled {
+    fetched.delete(id);
+    fetched.add(id);
+    if (fetched.size > options.keepFetched) {
+      const [oldest] = fetched;
+      fetched.delete(oldest!);
+      entries.delete(oldest!);
+    }
+    return settled;
   }
 
   return {
@@ -45,13 +60,14 @@ export function createFutures(options: { keep: number }): Futures {
     wait: async (id, waitMs) => {
       const entry = entries.get(id);
       if (entry === undefined) return 'unknown';
-      if (entry.settled !== null) return entry.settled;
+      if (entry.settled !== null) return give(id, entry.settled);
       let timer: NodeJS.Timeout | undefined;
       const timeout = new Promise<'pending'>((resolve) => {
         timer = setTimeout(() => resolve('pending'), waitMs);
       });
       try {
-        return await Promise.race([entry.done, timeout]);
+        const result = await Promise.race([entry.done, timeout]);
+        return result === 'pending' ? result : give(id, result);
       } finally {
         clearTimeout(timer);
       }

@@ -55,8 +55,11 @@ export function parseModelName(name: string): ModelConfig {
       throw new TapwrightError('invalid_input', `base model "${name}": ${what} ${value} is not in ${low}..${high}`);
     }
   }
-  if (width % (2 * heads) !== 0) {
-    throw new TapwrightError('invalid_input', `base model "${name}": the width must be a multiple of twice the heads`);
+  if (width % (4 * heads) !== 0) {
+    throw new TapwrightError(
+      'invalid_input',
+      `base model "${name}": the width must be a multiple of four times the heads`,
+    );
   }
   return { name, width, layers, heads, vocab, copy: match[5] !== undefined };
 }

@@ -31,7 +31,7 @@ export interface OutputGradients {
   gate: Float32Array | null;
 }
 
-/** What decoding starts from: keys and values by layer, (B, H, T, h), and the copy head's keys, (B, T, c). */
+/** What decoding starts from: keys and values by layer, (B, T, d), and the copy head's keys, (B, T, c). */
 export interface Prefilled {
   outputs: Outputs;
   /**
@@ -56,6 +56,9 @@ interface Block {
   q: Tensor;
   k: Tensor;
   v: Tensor;
+  /** The same before they are split into heads, (B*T, d). */
+  keys: Tensor;
+  values: Tensor;
   p: Tensor;
   heads: Tensor;
   o: Tensor;
@@ -131,13 +134,13 @@ export function createModel(ops: TensorOps): Model {
     return reshape(transpose(x, [0, 2, 1, 3]), [rows * length, heads * head]);
   };
 
-  /** x @ w turned by its positions, as heads. */
-  function rotated(x: Tensor, w: Tensor, wR: Tensor, cos: Tensor, sin: Tensor, rows: number, heads: number): Tensor {
+  /** x @ w turned by its positions, (B*T, d). */
+  function rotated(x: Tensor, w: Tensor, wR: Tensor, cos: Tensor, sin: Tensor, rows: number): Tensor {
     const d = w.shape[1]!;
     const length = x.shape[0]! / rows;
     const shape = [rows, length, d];
     const y = add(mul(reshape(matmul(x, w), shape), cos), mul(reshape(matmul(x, wR), shape), sin));
-    return split(reshape(y, [rows * length, d]), rows, length, heads);
+    return reshape(y, [rows * length, d]);
   }
 
   /** The last `outputs` of T positions of every row. */
@@ -156,16 +159,30 @@ export function createModel(ops: TensorOps): Model {
     return reshape(ops.concat([zeros, reshape(x, [rows, outputs, d])], 1), [rows * length, d]);
   }
 
-  function block(x: Tensor, w: LayerWeights, tile: Tile, outputs: number, heads: number, mask: Tensor): Block {
+  /** What backward does not need is freed at once: a tile's memory is a few blocks', not all that was ever computed. */
+  const block = (x: Tensor, w: LayerWeights, tile: Tile, outputs: number, heads: number, mask: Tensor): Block => ({
+    x,
+    ...ops.scope(() => blockIn(x, w, tile, outputs, heads, mask)),
+  });
+
+  function blockIn(
+    x: Tensor,
+    w: LayerWeights,
+    tile: Tile,
+    outputs: number,
+    heads: number,
+    mask: Tensor,
+  ): Omit<Block, 'x'> {
     const { rows, length } = tile;
     const d = x.shape[1]!;
     const all = angles(d, heads, 0, length);
     const n1 = norm(x);
-    const k = rotated(n1.out, w.wk, w.wkR, all.cos, all.sin, rows, heads);
-    const v = split(matmul(n1.out, w.wv), rows, length, heads);
+    const keys = rotated(n1.out, w.wk, w.wkR, all.cos, all.sin, rows);
+    const values = matmul(n1.out, w.wv);
+    const [k, v] = [split(keys, rows, length, heads), split(values, rows, length, heads)];
     const n1S = tail(n1.out, rows, length, outputs);
     const some = outputs === length ? all : angles(d, heads, length - outputs, outputs);
-    const q = rotated(n1S, w.wq, w.wqR, some.cosQ, some.sinQ, rows, heads);
+    const q = split(rotated(n1S, w.wq, w.wqR, some.cosQ, some.sinQ, rows), rows, outputs, heads);
     const p = ops.softmax(add(matmul(q, k, false, true), mask));
     const headsOut = matmul(p, v);
     const o = merge(headsOut);
@@ -173,7 +190,7 @@ export function createModel(ops: TensorOps): Model {
     const n2 = norm(x2);
     const h = ops.relu(matmul(n2.out, w.w1));
     const a = ops.square(h);
-    return { x, n1, n1S, q, k, v, p, heads: headsOut, o, n2, h, a, out: add(x2, matmul(a, w.w2)) };
+    return { n1, n1S, q, k, v, keys, values, p, heads: headsOut, o, n2, h, a, out: add(x2, matmul(a, w.w2)) };
   }
 
   /** Gradient to the block's input; `extra` is added to the gradient of its normed input (the copy head's keys). */
@@ -349,15 +366,10 @@ export function createModel(ops: TensorOps): Model {
     accumulate('gain', ops.sum(mul(dHidden, h.n.out), 0));
     let dX = normBack(h.n, mul(dHidden, weights.gain));
     for (let i = layers - 1; i >= 0; i--) {
-      dX = blockBack(
-        blocks[i]!,
-        weights.layers[i]!,
-        tile,
-        heads,
-        dX,
-        i === layers - 1 ? dNormed : null,
-        (name, value) => accumulate(`layers.${i}.${name}`, value),
-      );
+      const extra = i === layers - 1 ? dNormed : null;
+      const grad = (name: string, value: Tensor): void => accumulate(`layers.${i}.${name}`, value);
+      const dOut = dX;
+      dX = ops.scope(() => blockBack(blocks[i]!, weights.layers[i]!, tile, heads, dOut, extra, grad));
     }
     // Input tables: current = scale * embed, previous = scale * embed @ shift.
     const dInput = ops.read(dX);
@@ -403,8 +415,8 @@ export function createModel(ops: TensorOps): Model {
           hidden: wantHidden
             ? hiddenStates(ops.read(h.hidden), ops.read(blocks.at(-1)!.n1.out), tile, weights.layout.config.width)
             : null,
-          keys: blocks.map((b) => ops.read(b.k)),
-          values: blocks.map((b) => ops.read(b.v)),
+          keys: blocks.map((b) => ops.read(b.keys)),
+          values: blocks.map((b) => ops.read(b.values)),
           copyKeys: h.keys === null ? null : ops.read(h.keys),
         };
       });

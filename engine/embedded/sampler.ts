@@ -58,8 +58,13 @@ interface Live {
   row: RowState;
 }
 
-/** Rows worth starting beside rows that are being decoded. */
-const HOLD_ROWS = 32;
+/**
+ * Rows that are started together at least, when so many wait: two groups out of step keep the engine busy with one while the
+ * devices act on the other.
+ */
+const GROUP_ROWS = 64;
+/** So few rows of a group still being decoded do not keep the next one waiting. */
+const STRAGGLERS = 12;
 /** Milliseconds at most that a batch waits for the rows of the last one. */
 const MAX_LINGERS = 6;
 
@@ -85,12 +90,13 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
 
   /**
    * Small prefills cost nearly as much as a whole tile, and episodes come back for their next step soon after their last:
-   * beside rows that are being decoded nothing new starts until there are some, and after a large batch its
+   * a group is decoded to its last few rows before the next one starts, and after a large group its
    * rows are waited for a few milliseconds. Batching never shows in a result, so this is about speed alone.
    */
   function held(): boolean {
-    if (live.length > 0) return waiting.length < HOLD_ROWS;
-    if (waiting.length === 0 || waiting.length * 2 >= lastRows || lingers >= MAX_LINGERS) return false;
+    if (live.length > 0) return live.length > STRAGGLERS;
+    const few = waiting.length * 2 < Math.min(GROUP_ROWS, lastRows);
+    if (waiting.length === 0 || !few || lingers >= MAX_LINGERS) return false;
     lingers++;
     return true;
   }
@@ -104,7 +110,10 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
       return;
     }
     span('sample', advance);
-    live = live.filter((each) => !each.job.settled);
+    live = live.filter(({ job, row }) => {
+      if (job.settled) decoder.end(row);
+      return !job.settled;
+    });
     if (waiting.length > 0 || live.length > 0) setImmediate(turn);
     else running = false;
   }
@@ -132,9 +141,10 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
     }
   }
 
-  /** Prefills waiting rows while there is room, those of one model and length together. */
+  /** Prefills a group of waiting rows, those of one model and length together. */
   function admit(): void {
-    let room = maxBatch - live.length;
+    const half = Math.ceil((waiting.length + live.length) / 2);
+    let room = Math.min(maxBatch - live.length, Math.max(GROUP_ROWS, Math.min(half, MAX_SAMPLING_ROWS)));
     while (room > 0 && waiting.length > 0) {
       const { weights, prompt } = waiting[0]!;
       const length = bucketLength(prompt.length);
@@ -272,23 +282,34 @@ function byWeights(live: Live[]): Map<DeviceWeights, Live[]> {
 function pick({ p, ids }: Distribution, params: SamplingParams, random: Random): number {
   if (params.temperature === 0) {
     let best = ids[0]!;
-    for (const v of ids) if (p[v]! > p[best]!) best = v;
+    for (let k = 1; k < ids.length; k++) if (p[ids[k]!]! > p[best]!) best = ids[k]!;
     return best;
   }
   const u = random.next();
-  const weights = params.temperature === 1 ? p : p.map((x) => (x > 0 ? Math.pow(x, 1 / params.temperature) : 0));
-  const kept = filter(weights, params);
+  const kept = filter(tempered(p, ids, params.temperature), params);
   let total = 0;
-  for (const v of ids) total += kept[v]!;
+  for (let k = 0; k < ids.length; k++) total += kept[ids[k]!]!;
   let left = u * total;
   let last = ids[0]!;
-  for (const v of ids) {
+  for (let k = 0; k < ids.length; k++) {
+    const v = ids[k]!;
     if (kept[v] === 0) continue;
     last = v;
     left -= kept[v]!;
     if (left < 0) return v;
   }
   return last;
+}
+
+/** p to the power of 1 / temperature, 0 outside of `ids`. */
+function tempered(p: Float64Array, ids: Int32Array, temperature: number): Float64Array {
+  if (temperature === 1) return p;
+  const out = new Float64Array(p.length);
+  for (let k = 0; k < ids.length; k++) {
+    const v = ids[k]!;
+    if (p[v]! > 0) out[v] = Math.pow(p[v]!, 1 / temperature);
+  }
+  return out;
 }
 
 /** top-k, then top-p; ties by id. */

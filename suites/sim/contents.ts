@@ -1,7 +1,22 @@
-import { CITIES, DAYS, EVENTS, HOURS, NAMES, PRODUCTS, SONGS, THINGS, VERBS } from '../../devices/sim/concepts.ts';
+import { shownLists } from '../../devices/sim/apps.ts';
+import { APPS } from '../../devices/sim/apps-core.ts';
+import { ALL_APPS } from '../../devices/sim/apps.ts';
+import {
+  LEVELS,
+  type Concept,
+  CITIES,
+  DAYS,
+  EVENTS,
+  HOURS,
+  NAMES,
+  PRODUCTS,
+  SONGS,
+  THINGS,
+  VERBS,
+} from '../../devices/sim/concepts.ts';
 import { freshPhone, type Phone } from '../../devices/sim/model.ts';
 import type { Random } from '../../rl/random.ts';
-import type { Built } from './templates.ts';
+import type { Built } from './template.ts';
 
 /** How many entries each list of a phone holds. */
 const SIZES = {
@@ -12,6 +27,13 @@ const SIZES = {
   alarms: [2, 5],
   events: [1, 4],
   cities: [1, 4],
+  // Lists of the apps beyond the core ones.
+  todo: [2, 6],
+  places: [1, 4],
+  trips: [1, 3],
+  photos: [3, 7],
+  dishes: [4, 8],
+  workouts: [1, 4],
 } as const;
 type ListName = keyof typeof SIZES;
 
@@ -23,12 +45,32 @@ const SOURCES: Record<ListName, (random: Random) => string[]> = {
   alarms: () => HOURS,
   events: (random) => EVENTS.map((event) => `${event} ${random.pick(DAYS)}`),
   cities: () => CITIES,
+  todo: () => THINGS,
+  places: () => CITIES,
+  trips: (random) => CITIES.map((city) => `${city} ${random.pick(DAYS)}`),
+  photos: () => EVENTS,
+  dishes: () => PRODUCTS,
+  workouts: (random) => HOURS.map((hour) => `${hour} ${random.pick(LEVELS)}`),
 };
 
-/** A phone with someone's random belongings, in which the task makes sense and is not done yet. */
-export function populate(built: Built, random: Random): Phone {
+/** Icons on the home screen of a phone that has not just the core apps. */
+const HOME_APPS = 8;
+
+/** Apps of a phone: those that a task needs and some others, in the order of all apps. */
+export function someApps(needed: readonly string[], random: Random): Concept[] {
+  const others = random.shuffle(ALL_APPS.filter((app) => !needed.includes(app)));
+  const chosen = new Set<string>([...needed, ...others.slice(0, Math.max(0, HOME_APPS - needed.length))]);
+  return ALL_APPS.filter((app) => chosen.has(app));
+}
+
+/**
+ * A phone with someone's random belongings, in which the task makes sense and is not done yet; with the core apps unless
+ * others are named.
+ */
+export function populate(built: Built, random: Random, apps?: readonly Concept[]): Phone {
   const data: Phone['data'] = {};
-  for (const name of Object.keys(SIZES) as ListName[]) {
+  const shown = new Set((apps ?? APPS).flatMap(shownLists));
+  for (const name of (Object.keys(SIZES) as ListName[]).filter((list) => shown.has(list))) {
     const [low, high] = SIZES[name];
     const size = low + random.int(high - low + 1);
     const absent = (built.absent ?? []).filter((a) => a.list === name).map((a) => a.entry);
@@ -39,5 +81,6 @@ export function populate(built: Built, random: Random): Phone {
       .slice(0, Math.max(0, size - present.length));
     data[name] = random.shuffle([...present, ...others]);
   }
-  return freshPhone({ ...data, ...built.data });
+  const phone = freshPhone({ ...data, ...built.data });
+  return apps === undefined ? phone : { ...phone, apps };
 }

@@ -1,5 +1,5 @@
 import { hashSeed } from '../../rl/random.ts';
-import type { Params, Template } from './templates.ts';
+import type { Params, Template } from './template.ts';
 
 type Pool = Record<'train' | 'validation' | 'heldout-params', Params[]>;
 
@@ -19,7 +19,9 @@ function product(params: Template['params']): Params[] {
 export function combinations(template: Template): Pool {
   const known = cache.get(template);
   if (known) return known;
-  const all = product(template.params);
+  const all = product(template.params).filter((params) =>
+    (template.differ ?? []).every(([a, b]) => params[a] !== params[b]),
+  );
   const order = all
     .map((params) => ({ params, h: hashSeed('split', template.name, ...Object.values(params)) }))
     .sort((a, b) => a.h - b.h)

@@ -1,15 +1,18 @@
-import { APPS } from '../../devices/sim/apps.ts';
+import { APPS } from '../../devices/sim/apps-core.ts';
 import type { SimSnapshot } from '../../devices/sim/backend.ts';
 import * as words from '../../devices/sim/concepts.ts';
-import { CONCEPTS, type Concept } from '../../devices/sim/concepts.ts';
+import { CONCEPTS, CORE_CONCEPTS } from '../../devices/sim/concepts.ts';
+import * as more from '../../devices/sim/concepts-more.ts';
+import { ALL_APPS } from '../../devices/sim/apps.ts';
 import { createNavigator } from '../../devices/sim/search.ts';
 import { LAYOUTS, type Skin, type SkinFamily } from '../../devices/sim/skin.ts';
 import { TapwrightError, type Split, type TaskInstance } from '../../domain/index.ts';
 import { createRandom } from '../../rl/random.ts';
 import type { Suite } from '../suite.ts';
-import { populate } from './contents.ts';
+import { populate, someApps } from './contents.ts';
 import { combinations } from './splits.ts';
-import { TEMPLATES, type Template } from './templates.ts';
+import type { Template } from './template.ts';
+import { isCore, TEMPLATES } from './templates.ts';
 
 export interface SimSuiteOptions {
   /** Share of training draws on wide skins (`ios-alt`); the rest is narrow (`ios`). */
@@ -59,14 +62,14 @@ export function createSimSuite({ wideSkinFraction = 0.5, only = [], without = []
 
   return {
     id: 'sim-phones',
-    version: '1',
+    version: '2',
     licence: 'Apache-2.0',
     backend: 'sim',
     templates: templates.map((template) => template.name),
     splits: SPLITS,
     instance: (split, seed, index) => instance(split, seed, index),
     demonstration: (seed, index) => instance('train', seed, index, true),
-    vocabulary,
+    vocabulary: () => vocabulary(templates),
   };
 }
 
@@ -98,7 +101,11 @@ function make(
   seed: number,
 ): TaskInstance {
   const built = template.build(params);
-  const phone = populate(built, createRandom(seed, 'contents'));
+  const phone = populate(
+    built,
+    createRandom(seed, 'contents'),
+    isCore(template) ? undefined : someApps(built.spec.apps, createRandom(seed, 'apps')),
+  );
   const popup = createRandom(seed, 'popup');
   if (popup.next() < POPUP_RATE) phone.popupIn = popup.pick(built.spec.apps);
   const snapshot: SimSnapshot = { skin, goal: built.spec, phone };
@@ -124,14 +131,19 @@ function make(
   };
 }
 
-/** Every word of goals, labels and typed texts. */
-function vocabulary(): readonly string[] {
-  const contents = Object.values(words).filter((value): value is string[] => Array.isArray(value));
-  const goals = TEMPLATES.flatMap((template) => {
+/**
+ * Every word of goals, labels and typed texts. A slice of core templates has the words of the core apps only, so that
+ * its token ids stay what they were before there were others.
+ */
+function vocabulary(templates: readonly Template[]): readonly string[] {
+  const core = templates.every(isCore);
+  const goals = (core ? TEMPLATES.filter(isCore) : TEMPLATES).flatMap((template) => {
     const params = Object.fromEntries(Object.entries(template.params).map(([key, values]) => [key, values[0]!]));
     const { goal, facts } = template.build(params);
     return [...goal.split(' '), ...Object.keys(facts ?? {})];
   });
-  const labels = (Object.keys(CONCEPTS) as Concept[]).flatMap((concept) => CONCEPTS[concept]);
-  return [...new Set([...labels, ...contents.flat(), ...goals, ...APPS, 'home', 'on', 'off'])].sort();
+  const concepts: Record<string, readonly string[]> = core ? CORE_CONCEPTS : CONCEPTS;
+  const contents = Object.values(core ? words : { ...words, ...more }).filter((value) => Array.isArray(value));
+  const apps = core ? APPS : ALL_APPS;
+  return [...new Set([...Object.values(concepts), contents, goals, apps, 'home', 'on', 'off'].flat(2))].sort();
 }

@@ -1,302 +1,48 @@
-import { LEVEL_SETTINGS, SETTINGS } from '../../devices/sim/apps.ts';
-import {
-  ABSENT, CITIES, DAYS, DIGITS, EVENTS, HOURS, LEVELS, NAMES, PRODUCTS, SONGS, THINGS, VERBS, VOUCHERS, type Concept,
-} from '../../devices/sim/concepts.ts'; // prettier-ignore
-import type { Condition, DraftValue, Goal } from '../../devices/sim/goal.ts';
-import type { Phone } from '../../devices/sim/model.ts';
+import { TapwrightError } from '../../domain/index.ts';
+import { LENGTHS } from './lengths.ts';
+import { PAIRS } from './pairs.ts';
+import { CORE_APP_ROWS } from './rows-core-apps.ts';
+import { NEW_APP_ROWS } from './rows-new-apps.ts';
+import { both, fromRow, type Template } from './template.ts';
+import { CORE_TEMPLATES } from './templates-core.ts';
 
-export type Params = Record<string, string>;
+const single = [...CORE_TEMPLATES, ...[...CORE_APP_ROWS, ...NEW_APP_ROWS].map(fromRow)];
+const byName = new Map(single.map((template) => [template.name, template]));
 
-/** A task template: what it says, what it asks of the phone, and what the phone must hold for it to make sense. */
-export interface Template {
-  name: string;
-  category: string;
-  tags: string[];
-  /** Values of each parameter; the combinations are split between training and held-out. */
-  params: Record<string, readonly string[]>;
-  build(params: Params): Built;
-}
-export interface Built {
-  goal: string;
-  spec: Goal;
-  /** Laid over the phone's random contents: makes the goal false at start and reachable. */
-  data?: Phone['data'];
-  /** Entries that must be in a list, and entries that must not. */
-  present?: { list: string; entry: string }[];
-  absent?: { list: string; entry: string }[];
-  facts?: Record<string, string>;
-}
+/** Values of one parameter of a half that take part in a pair. */
+const FEW = 6;
+const MOST = 2000;
 
-const spec = (apps: Concept[], conditions: Condition[], more: Partial<Goal> = {}): Goal => ({
-  conditions,
-  drafts: {},
-  stops: [],
-  apps,
-  entries: [],
-  evidence: null,
-  ...more,
-});
-const text = (value: string): DraftValue => ({ text: value });
-const SENTENCES = VERBS.flatMap((verb) => THINGS.map((thing) => `${verb} ${thing}`));
-
-/** Instances of a template are told apart by their parameters only, so a template is one line here where it can be. */
-const one = (
-  name: string,
-  category: string,
-  params: Template['params'],
-  build: Template['build'],
-  tags: string[] = [],
-): Template => ({ name, category, tags: ['one-app', ...tags], params, build });
-
-const opposite = (state: string): string => (state === 'on' ? 'off' : 'on');
-
-const toggles = Object.values(SETTINGS)
-  .flat()
-  .map((key) =>
-    one(`toggle-${key}`, 'toggle', { state: ['on', 'off'] }, ({ state }) => ({
-      goal: `turn ${state} ${key} in settings`,
-      spec: spec(['settings'], [{ key, is: state! }]),
-      data: { [key]: opposite(state!) },
-    })),
-  );
-
-const levels = Object.keys(LEVEL_SETTINGS).map((key) =>
-  one(`level-${key}`, 'choice', { level: LEVELS }, ({ level }) => ({
-    goal: `set ${key} to ${level} in settings`,
-    spec: spec(['settings'], [{ key, is: level! }]),
-    data: { [key]: LEVELS[(LEVELS.indexOf(level!) + 1) % LEVELS.length]! },
-  })),
-);
-
-const simple: Template[] = [
-  one('note-write', 'editor', { what: SENTENCES }, ({ what }) => ({
-    goal: `write ${what} in notes`,
-    spec: spec(['notes'], [{ list: 'notes', has: what! }], { drafts: { text: text(what!) } }),
-    absent: [{ list: 'notes', entry: what! }],
-  })),
-  one('note-delete', 'editor', { what: SENTENCES }, ({ what }) => ({
-    goal: `delete ${what} in notes`,
-    spec: spec(['notes'], [{ list: 'notes', lacks: what! }]),
-    present: [{ list: 'notes', entry: what! }],
-  })),
-  one('message-send', 'chat', { name: NAMES, what: SENTENCES }, ({ name, what }) => ({
-    goal: `message ${name} ${what}`,
-    spec: spec(['messages'], [{ list: `messages.${name}`, has: what! }], {
-      drafts: { text: text(what!) },
-      entries: [name!],
-    }),
-    present: [{ list: 'contacts', entry: name! }],
-  })),
-  one(
-    'message-ask',
-    'chat',
-    { name: NAMES, what: SENTENCES },
-    ({ name, what }) => ({
-      goal: `message ${name} my order`,
-      spec: spec(['messages'], [{ list: `messages.${name}`, has: what! }], {
-        drafts: { text: { fact: 'order', text: what! } },
-        entries: [name!],
-      }),
-      present: [{ list: 'contacts', entry: name! }],
-      facts: { order: what! },
-    }),
-    ['ask-user'],
-  ),
-  one('contact-add', 'form', { name: NAMES, number: DIGITS }, ({ name, number }) => ({
-    goal: `add ${name} ${number} in contacts`,
-    spec: spec(['contacts'], [{ list: 'contacts.added', has: `${name} ${number}` }], {
-      drafts: { name: text(name!), number: text(number!) },
-    }),
-  })),
-  one('contact-call', 'list-detail', { name: NAMES }, ({ name }) => ({
-    goal: `call ${name}`,
-    spec: spec(['contacts'], [{ key: 'called', is: name! }], { entries: [name!] }),
-    present: [{ list: 'contacts', entry: name! }],
-  })),
-  one('contact-favourite', 'list-detail', { name: NAMES }, ({ name }) => ({
-    goal: `make ${name} favourite in contacts`,
-    spec: spec(['contacts'], [{ key: `contact.${name}`, is: 'on' }], { entries: [name!] }),
-    present: [{ list: 'contacts', entry: name! }],
-  })),
-  one('contact-delete', 'list-detail', { name: NAMES }, ({ name }) => ({
-    goal: `delete ${name} in contacts`,
-    spec: spec(['contacts'], [{ list: 'contacts', lacks: name! }]),
-    present: [{ list: 'contacts', entry: name! }],
-  })),
-  one('alarm-add', 'alarms', { hour: HOURS }, ({ hour }) => ({
-    goal: `add ${hour} in clock`,
-    spec: spec(['clock'], [{ list: 'alarms', has: hour! }], { drafts: { hour: text(hour!) } }),
-    absent: [{ list: 'alarms', entry: hour! }],
-  })),
-  one('alarm-toggle', 'alarms', { hour: HOURS, state: ['on', 'off'] }, ({ hour, state }) => ({
-    goal: `turn ${state} ${hour} in clock`,
-    spec: spec(['clock'], [{ key: `alarm.${hour}`, is: state! }]),
-    present: [{ list: 'alarms', entry: hour! }],
-    data: { [`alarm.${hour}`]: opposite(state!) },
-  })),
-  one('alarm-delete', 'alarms', { hour: HOURS }, ({ hour }) => ({
-    goal: `delete ${hour} in clock`,
-    spec: spec(['clock'], [{ list: 'alarms', lacks: hour! }]),
-    present: [{ list: 'alarms', entry: hour! }],
-  })),
-  one('shop-cart', 'store', { product: PRODUCTS }, ({ product }) => ({
-    goal: `add ${product} in shop`,
-    spec: spec(['shop'], [{ list: 'cart', has: product! }], { entries: [product!] }),
-    present: [{ list: 'products', entry: product! }],
-  })),
-  one('shop-buy', 'store', { product: PRODUCTS }, ({ product }) => ({
-    goal: `buy ${product} in shop`,
-    spec: spec(['shop'], [{ list: 'bought', has: product! }], {
-      entries: [product!],
-      stops: [{ list: 'cart', has: product! }],
-    }),
-    present: [{ list: 'products', entry: product! }],
-  })),
-  one(
-    'shop-ask',
-    'store',
-    { product: PRODUCTS, code: VOUCHERS },
-    ({ product, code }) => ({
-      goal: `buy ${product} with my voucher`,
-      spec: spec(['shop'], [{ list: 'bought', has: `${product} ${code}` }], {
-        drafts: { code: { fact: 'voucher', text: code! } },
-        entries: [product!],
-        stops: [{ list: 'cart', has: product! }],
-      }),
-      present: [{ list: 'products', entry: product! }],
-      facts: { voucher: code! },
-    }),
-    ['ask-user'],
-  ),
-  one('music-play', 'list-detail', { song: SONGS }, ({ song }) => ({
-    goal: `play ${song}`,
-    spec: spec(['music'], [{ key: 'playing', is: song! }], { entries: [song!] }),
-    present: [{ list: 'songs', entry: song! }],
-  })),
-  one('music-favourite', 'list-detail', { song: SONGS }, ({ song }) => ({
-    goal: `make ${song} favourite in music`,
-    spec: spec(['music'], [{ key: `song.${song}`, is: 'on' }], { entries: [song!] }),
-    present: [{ list: 'songs', entry: song! }],
-  })),
-  one('mail-send', 'form', { name: NAMES, what: SENTENCES }, ({ name, what }) => ({
-    goal: `mail ${name} ${what}`,
-    spec: spec(['mail'], [{ list: 'mail', has: `${name} ${what}` }], {
-      drafts: { to: text(name!), text: text(what!) },
-    }),
-  })),
-  one(
-    'mail-ask',
-    'form',
-    { name: NAMES, what: SENTENCES },
-    ({ name, what }) => ({
-      goal: `mail my boss ${what}`,
-      spec: spec(['mail'], [{ list: 'mail', has: `${name} ${what}` }], {
-        drafts: { to: { fact: 'boss', text: name! }, text: text(what!) },
-      }),
-      facts: { boss: name! },
-    }),
-    ['ask-user'],
-  ),
-  one('event-add', 'form', { event: EVENTS, day: DAYS }, ({ event, day }) => ({
-    goal: `add ${event} on ${day} in calendar`,
-    spec: spec(['calendar'], [{ list: 'events', has: `${event} ${day}` }], {
-      drafts: { title: text(event!), day: text(day!) },
-    }),
-    absent: [{ list: 'events', entry: `${event} ${day}` }],
-  })),
-  one('event-delete', 'editor', { event: EVENTS, day: DAYS }, ({ event, day }) => ({
-    goal: `delete ${event} ${day} in calendar`,
-    spec: spec(['calendar'], [{ list: 'events', lacks: `${event} ${day}` }]),
-    present: [{ list: 'events', entry: `${event} ${day}` }],
-  })),
-  one('city-add', 'search', { city: CITIES }, ({ city }) => ({
-    goal: `add ${city} in weather`,
-    spec: spec(['weather'], [{ list: 'cities', has: city! }], { drafts: { query: text(city!) } }),
-    absent: [{ list: 'cities', entry: city! }],
-  })),
-  one(
-    'city-ask',
-    'search',
-    { city: CITIES },
-    ({ city }) => ({
-      goal: 'add my hometown in weather',
-      spec: spec(['weather'], [{ list: 'cities', has: city! }], {
-        drafts: { query: { fact: 'hometown', text: city! } },
-      }),
-      absent: [{ list: 'cities', entry: city! }],
-      facts: { hometown: city! },
-    }),
-    ['ask-user'],
-  ),
-  one('city-delete', 'search', { city: CITIES }, ({ city }) => ({
-    goal: `delete ${city} in weather`,
-    spec: spec(['weather'], [{ list: 'cities', lacks: city! }]),
-    present: [{ list: 'cities', entry: city! }],
-  })),
-];
-
-const impossible = (
-  name: string,
-  what: readonly string[],
-  app: Concept,
-  page: string,
-  say: (x: string) => string,
-): Template => ({
-  name,
-  category: 'impossible',
-  tags: ['one-app', 'impossible'],
-  params: { what },
-  build: ({ what: x }) => ({ goal: say(x!), spec: spec([app], [], { evidence: { app, page } }) }),
-});
-const cannot: Template[] = [
-  impossible('no-contact', ABSENT, 'contacts', 'root', (x) => `call ${x}`),
-  impossible('no-product', ABSENT, 'shop', 'root', (x) => `buy ${x} in shop`),
-  impossible('no-song', ABSENT, 'music', 'root', (x) => `play ${x} in music`),
-  impossible('no-alarm', ABSENT, 'clock', 'new', (x) => `add ${x} in clock`),
-];
-
-/** Two tasks in two apps, one after the other. */
-function both(name: string, first: Template, second: Template): Template {
-  const rename = (params: Params, prefix: string): Params =>
-    Object.fromEntries(
-      Object.entries(params)
-        .filter(([key]) => key.startsWith(prefix))
-        .map(([key, value]) => [key.slice(prefix.length), value]),
-    );
-  const prefixed = (template: Template, prefix: string): Template['params'] =>
-    Object.fromEntries(Object.entries(template.params).map(([key, values]) => [`${prefix}${key}`, values]));
+/** A half of a pair: where it has many combinations, only some values of each parameter, spread over all of them. */
+function half(name: string, most: number): Template {
+  const template = byName.get(name);
+  if (!template) throw new TapwrightError('internal', `pairs.ts: there is no template "${name}".`);
+  const size = Object.values(template.params).reduce((product, values) => product * values.length, 1);
+  if (size <= most) return template;
+  const few = (values: readonly string[]): readonly string[] =>
+    values.filter((_, i) => Math.floor((i * FEW) / values.length) !== Math.floor(((i - 1) * FEW) / values.length));
   return {
-    name,
-    category: 'two-app',
-    tags: ['two-app'],
-    params: { ...prefixed(first, 'a-'), ...prefixed(second, 'b-') },
-    build(params) {
-      const [a, b] = [first.build(rename(params, 'a-')), second.build(rename(params, 'b-'))];
-      return {
-        goal: `${a.goal} and ${b.goal}`,
-        spec: {
-          conditions: [...a.spec.conditions, ...b.spec.conditions],
-          drafts: { ...a.spec.drafts, ...b.spec.drafts },
-          stops: [...a.spec.stops, ...b.spec.stops],
-          apps: [...a.spec.apps, ...b.spec.apps],
-          entries: [...a.spec.entries, ...b.spec.entries],
-          evidence: null,
-        },
-        data: { ...a.data, ...b.data },
-        present: [...(a.present ?? []), ...(b.present ?? [])],
-        absent: [...(a.absent ?? []), ...(b.absent ?? [])],
-        facts: { ...a.facts, ...b.facts },
-      };
-    },
+    ...template,
+    params: Object.fromEntries(Object.entries(template.params).map(([key, values]) => [key, few(values)])),
   };
 }
-const named = (name: string): Template => [...toggles, ...simple].find((t) => t.name === name)!;
-const pairs: Template[] = [
-  both('wifi-then-play', named('toggle-wifi'), named('music-play')),
-  both('silent-then-call', named('toggle-silent'), named('contact-call')),
-  both('alarm-then-city', named('alarm-toggle'), named('city-delete')),
-  both('song-then-contact', named('music-favourite'), named('contact-favourite')),
-];
 
-/** All templates, in a fixed order. */
-export const TEMPLATES: readonly Template[] = [...toggles, ...levels, ...simple, ...cannot, ...pairs];
+const pairs = PAIRS.map(([a, b]): Template => {
+  const [first, second] = [half(a, Math.sqrt(MOST)), half(b, Math.sqrt(MOST))];
+  const ask = [first, second].some((template) => template.tags.includes('ask-user')) ? ['ask-user'] : [];
+  return both(`${a}-then-${b}`, 'two-app', ['two-app', ...ask], first, second);
+});
+
+const lengthOf = (name: string): string =>
+  LENGTHS.short.includes(name) ? 'short' : LENGTHS.long.includes(name) ? 'long' : 'medium';
+
+/**
+ * All templates, in a fixed order, the core ones first: what a slice draws depends on it. Tags: `core`, one or two apps,
+ * `ask-user`, `impossible`, and a length.
+ */
+export const TEMPLATES: readonly Template[] = [...single, ...pairs].map((template, i) => ({
+  ...template,
+  tags: [...template.tags, ...(i < CORE_TEMPLATES.length ? ['core'] : []), lengthOf(template.name)],
+}));
+
+export const isCore = (template: Template): boolean => template.tags.includes('core');

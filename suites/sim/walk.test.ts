@@ -6,10 +6,12 @@ import { createRuleUser } from '../../agent/user.ts';
 import { createSimBackend, type SimSnapshot } from '../../devices/sim/backend.ts';
 import { ABSENT, CONCEPTS, HOURS } from '../../devices/sim/concepts.ts';
 import * as contents from '../../devices/sim/concepts.ts';
+import * as more from '../../devices/sim/concepts-more.ts';
 import type { DeviceHandle } from '../../devices/device.ts';
 import type { Intent, Screen, TaskInstance, Truth } from '../../domain/index.ts';
 import { createRandom } from '../../rl/random.ts';
 import { createSimSuite } from './suite.ts';
+import { TEMPLATES } from './templates.ts';
 
 const suite = createSimSuite();
 const backend = createSimBackend();
@@ -24,7 +26,10 @@ interface Visit {
   expert: Intent | null;
 }
 
-/** Follows the expert through the outline, as an agent with a perfect grounder would; `noise` puts other moves between. */
+/**
+ * Follows the expert through the outline, as an agent with a perfect grounder would; `noise` puts other moves between.
+ * Empty where a random thumb deleted what the task needs: distance.test.ts says when that is.
+ */
 async function walk(task: TaskInstance, noise: number): Promise<Visit[]> {
   const handle = await open(task);
   await handle.rollback();
@@ -32,7 +37,9 @@ async function walk(task: TaskInstance, noise: number): Promise<Visit[]> {
   const user = createRuleUser();
   const visits: Visit[] = [];
   for (let t = 0; t < 40; t++) {
-    const [screen, truth, move] = [await handle.observe(), (await handle.truth())!, (await handle.expert())!];
+    const [screen, truth, move] = [await handle.observe(), (await handle.truth())!, await handle.expert()];
+    if (noise > 0 && truth.distance === null) return [];
+    if (move === null) throw new Error(`The expert has no move: ${task.goal}`);
     if (move.intent.kind !== 'task_complete' && t < 12 && random.next() < noise) {
       visits.push({ screen, truth, expert: null });
       const { box } = random.pick(screen.outline!);
@@ -63,14 +70,18 @@ function check(task: TaskInstance, visits: Visit[]): void {
 
 describe('the expert, through the outline', () => {
   it.each(suite.splits)('%s: every move is one nearer, whatever a random thumb did before', async (split) => {
+    let lost = 0;
     for (let i = 0; i < n; i++) {
       const task = suite.instance(split, 41, i);
-      check(task, await walk(task, i % 3 === 0 ? 0 : 0.3));
+      const visits = await walk(task, i % 3 === 0 ? 0 : 0.3);
+      if (visits.length > 0) check(task, visits);
+      else lost++;
     }
+    expect(lost).toBeLessThan(0.03 * n);
   });
 
   it('needs one move more where a pop-up is in the way', async () => {
-    for (let i = 0; i < n; i++) {
+    for (let i = 0; i < n; i += 2) {
       const task = suite.instance('train', 42, i);
       const snapshot = JSON.parse(task.snapshot) as SimSnapshot;
       const variant = (popupIn: SimSnapshot['phone']['popupIn']): TaskInstance => ({
@@ -89,12 +100,17 @@ describe('the expert, through the outline', () => {
     const impossible = Array.from({ length: 4 * n }, (_, i) => suite.instance('train', 43, i)).filter(
       (task) => !task.possible,
     );
-    expect(impossible).toHaveLength(16);
+    const templates = TEMPLATES.filter((template) => template.tags.includes('impossible'));
+    expect(templates.length).toBeGreaterThan(10);
+    expect(impossible).toHaveLength(4 * templates.length);
     let scrolled = 0;
     for (const task of impossible) {
       const { data } = (JSON.parse(task.snapshot) as SimSnapshot).phone;
-      const { contacts, products: shop, songs: music } = data;
-      const lists: Record<string, string | string[] | undefined> = { contacts, shop, music, clock: HOURS };
+      const { contacts, products: shop, songs: music, todo, trips: travel, photos: gallery, dishes: food } = data;
+      const people = { contacts, messages: contacts, bank: contacts };
+      const lists: Record<string, string | string[] | undefined> = {
+        ...people, shop, music, todo, travel, gallery, food, clock: HOURS,
+      }; // prettier-ignore
       const list = lists[task.apps[0]!];
       const visits = await walk(task, 0);
       const proof = visits.find((visit) => visit.truth.goalHolds)!;
@@ -107,7 +123,7 @@ describe('the expert, through the outline', () => {
 
 describe('words', () => {
   it('of impossible tasks are neither labels nor anything a phone can hold', () => {
-    const held = Object.entries(contents).flatMap(([name, words]) =>
+    const held = Object.entries({ ...contents, ...more }).flatMap(([name, words]) =>
       name !== 'ABSENT' && Array.isArray(words) ? (words as string[]) : [],
     );
     const known = new Set<string>([...held, ...Object.values(CONCEPTS).flat()]);

@@ -1,0 +1,12 @@
+/**
+ * Templates that take fewer than 5 steps on average over phones, and those that take 8 or more, the last one included; the
+ * others are of medium length. Measured; a test holds the lists to what is measured.
+ */
+export const LENGTHS: { short: readonly string[]; long: readonly string[] } = {
+  short: [
+    'toggle-wifi', 'toggle-bluetooth', 'toggle-airplane', 'toggle-tethering', 'toggle-dark', 'toggle-rotation', 'toggle-vibration', 'toggle-silent', 'toggle-location', 'toggle-camera', 'note-delete', 'contact-call', 'contact-favourite', 'contact-delete', 'alarm-toggle', 'alarm-delete', 'shop-cart', 'music-play', 'music-favourite', 'event-delete', 'city-delete', 'no-contact', 'no-product', 'no-song', 'no-alarm', 'alarm-toggle-two', 'no-recipient', 'no-song-favourite', 'todo-delete', 'todo-level', 'todo-remind', 'no-todo', 'maps-saved', 'maps-delete', 'bank-freeze', 'no-payee', 'travel-delete', 'no-trip', 'gallery-favourite', 'gallery-delete', 'no-photo', 'no-dish', 'fitness-delete', 'fitness-remind', 'house-lamp', 'house-heater', 'house-fan', 'house-warmth',
+  ],
+  long: [
+    'contact-add', 'shop-ask', 'mail-send', 'mail-ask', 'wifi-then-play', 'silent-then-call', 'song-then-contact', 'levels-both', 'message-two', 'contact-add-call', 'contact-ask', 'shop-buy-two', 'event-move', 'bank-send-two', 'travel-ask-city', 'travel-ask-day', 'food-code', 'food-ask', 'food-buy-two', 'fitness-add-remind', 'fitness-ask', 'house-lamp-then-toggle-dark', 'house-heater-then-city-delete', 'toggle-bluetooth-then-gallery-favourite', 'music-play-then-todo-remind', 'level-volume-then-music-favourite', 'toggle-location-then-maps-directions', 'toggle-airplane-then-travel-buy', 'todo-delete-then-shop-cart', 'contact-call-then-city-add', 'note-delete-then-todo-add', 'event-delete-then-fitness-add', 'alarm-add-then-fitness-remind', 'bank-freeze-then-shop-buy', 'house-warmth-then-alarm-add', 'gallery-delete-then-note-write', 'city-add-then-todo-level', 'maps-delete-then-city-delete', 'travel-buy-then-fitness-remind', 'travel-buy-then-todo-delete', 'food-add-then-todo-delete', 'food-buy-then-contact-call', 'gallery-share-then-message-send', 'contact-add-then-alarm-toggle', 'bank-send-then-message-send', 'bank-send-then-city-add', 'shop-cart-then-bank-send', 'todo-add-then-alarm-add', 'maps-directions-then-message-send', 'event-add-then-bank-freeze', 'bank-ask-then-toggle-silent', 'maps-ask-then-music-play', 'travel-ask-day-then-alarm-toggle', 'todo-ask-then-bank-freeze', 'shop-ask-then-bank-freeze',
+  ],
+}; // prettier-ignore

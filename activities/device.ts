@@ -15,7 +15,8 @@ import { TapwrightError, asTapwrightError, masks } from '../domain/errors.ts';
 import { episodeId } from '../domain/episode.ts';
 import { span } from '../domain/spans.ts';
 import type { DenseVerdict, Episode, EpisodeResult, EpisodeSpec } from '../domain/index.ts';
-import { createRuleJudge, judgeFault } from '../judges/rule.ts';
+import { judgeFault } from '../judges/rule.ts';
+import { createJudge } from '../judges/dense.ts';
 import type { Judge } from '../judges/judge.ts';
 import { hashSeed } from '../rl/random.ts';
 import { openRun } from '../store/index.ts';
@@ -38,7 +39,7 @@ export interface DeviceOptions {
   engineUrl: string | null;
   /** Name of this device host: its leases are kept under it. */
   host?: string;
-  /** Who judges; the rule judge when left out. */
+  /** Who judges; the judges of judges/dense.ts when left out. */
   judge?: Judge;
 }
 
@@ -49,7 +50,7 @@ export async function createDeviceActivities(
   const rooms = createRooms();
   const grounder = createGrounderRouter();
   const user = createRuleUser();
-  const judge = timed(options.judge ?? createRuleJudge());
+  const judge = timed(options.judge ?? createJudge());
   const folder = remember((run: string) => openRun(options.home, run));
 
   const engines: { close(): Promise<void> }[] = [];
@@ -225,6 +226,6 @@ export async function createDeviceActivities(
 
 const timed = (judge: Judge): Judge => ({
   ...judge,
-  judgeStep: (evidence, memory) => span('judge', () => judge.judgeStep(evidence, memory)),
+  judgeStep: (evidence, memory, spec) => span('judge', () => judge.judgeStep(evidence, memory, spec)),
   judgeOutcome: (evidence) => span('judge', () => judge.judgeOutcome(evidence)),
 });

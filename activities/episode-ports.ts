@@ -205,7 +205,7 @@ export function createDirectPorts(options: DirectPortsOptions): DirectPorts {
     async judgeStep(spec, evidence, memory) {
       const fault = options.judgeFault?.(spec, evidence.t);
       if (fault) throw fault;
-      return cutShort(signal, judge.judgeStep(evidence, memory));
+      return cutShort(signal, judge.judgeStep(evidence, memory, spec));
     },
     judgeOutcome: (_spec, evidence) => cutShort(signal, judge.judgeOutcome(evidence)),
     close: (_spec, lease) => close(lease),

@@ -52,6 +52,7 @@ export async function learnFromBatch(options: LearnOptions): Promise<Metrics | n
   if (batch.skip) return null;
 
   const metrics: Metrics = { ...batch.statistics };
+  Object.assign(metrics, judgeMetrics(options.episodes));
   if (rows.dropped > 0) metrics['batch/groups_dropped'] = rows.dropped;
   if (features === null) {
     // Without a critic nothing is said of one, not even that it explains 0.
@@ -69,6 +70,19 @@ export async function learnFromBatch(options: LearnOptions): Promise<Metrics | n
   const advantages = batch.rows.map((row) => row.advantage);
   const old = rows.samples.map((sample, i) => sample.logprobs.slice(0, trained[i]!));
   return { ...metrics, ...(await policyEpochs(options, trainer, data, advantages, old)) };
+}
+
+/** How often a judge that was asked to be worse than the rules was wrong; nothing where none was. */
+function judgeMetrics(episodes: readonly Episode[]): Metrics {
+  const steps = episodes.flatMap((episode) => episode.steps).filter(({ trueDense }) => trueDense !== undefined);
+  if (steps.length === 0) return {};
+  const wrong = steps.filter(({ dense, trueDense }) => dense !== trueDense);
+  const believed = steps.filter(({ why }) => why.endsWith('believed_reasoning'));
+  return {
+    'judge/wrong': wrong.length / steps.length,
+    'judge/wrong_steps': wrong.length,
+    'judge/believed_reasoning': believed.length / steps.length,
+  };
 }
 
 /** The policy's epochs over the batch; monitors are those of the first epoch's first mini-batch and of the last one. */

@@ -1,22 +1,11 @@
 import { episodeId } from '../domain/episode.ts';
-import type {
-  DenseVerdict,
-  Episode,
-  EpisodeSpec,
-  JudgedStep,
-  Outcome,
-  Step,
-  TerminalVerdict,
-} from '../domain/index.ts';
-import type { JudgeMemory } from '../judges/judge.ts';
+import type { Episode, EpisodeSpec, JudgedStep, Outcome, Step, TerminalVerdict } from '../domain/index.ts';
+import type { JudgeMemory, StepVerdict } from '../judges/judge.ts';
 import { formatIntent } from './parser.ts';
 import { outcomeOfClaim } from './outcome.ts';
 import type { EpisodePorts, HistoryEntry, Opened } from './ports.ts';
 
-interface Judged {
-  verdict: DenseVerdict;
-  why: string;
-}
+type Judged = Omit<StepVerdict, 'memory'>;
 
 /**
  * One attempt at a task: (plan, ground, act, judge)*, then the terminal judge (design.md, 3). The same function serves
@@ -71,7 +60,10 @@ async function attempt(spec: EpisodeSpec, ports: EpisodePorts, opened: Opened): 
   }
 
   const dense = await Promise.all(verdicts);
-  const record: JudgedStep[] = steps.map((step, t) => ({ ...step, dense: dense[t]!.verdict, why: dense[t]!.why }));
+  const record: JudgedStep[] = steps.map((step, t) => {
+    const { verdict, why, truly } = dense[t]!;
+    return { ...step, dense: verdict, why, ...(truly === undefined ? {} : { trueDense: truly }) };
+  });
   const claim = ending.kind === 'claim' ? ending.claim : null;
   let terminal: TerminalVerdict | null = null;
   let outcome: Outcome;

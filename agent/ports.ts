@@ -1,5 +1,5 @@
-import type { DenseVerdict, EpisodeSpec, Lease, Screen, Step, TerminalVerdict, Truth } from '../domain/index.ts';
-import type { JudgeMemory, OutcomeEvidence, StepEvidence } from '../judges/judge.ts';
+import type { EpisodeSpec, Lease, Screen, Step, TerminalVerdict, Truth } from '../domain/index.ts';
+import type { JudgeMemory, OutcomeEvidence, StepEvidence, StepVerdict } from '../judges/judge.ts';
 
 /** What the planner is told of an earlier step. Small: it travels with every step of a grain-`step` episode. */
 export interface HistoryEntry {
@@ -39,11 +39,7 @@ export interface EpisodePorts {
   open(spec: EpisodeSpec): Promise<Opened>;
   /** Observe, plan, ground, act, observe: one fused step. */
   step(request: StepRequest): Promise<Step>;
-  judgeStep(
-    spec: EpisodeSpec,
-    evidence: StepEvidence,
-    memory: JudgeMemory,
-  ): Promise<{ verdict: DenseVerdict; why: string; memory: JudgeMemory }>;
+  judgeStep(spec: EpisodeSpec, evidence: StepEvidence, memory: JudgeMemory): Promise<StepVerdict>;
   judgeOutcome(spec: EpisodeSpec, evidence: OutcomeEvidence): Promise<{ verdict: TerminalVerdict; why: string }>;
   /** Give the device back. Idempotent; called in every case. */
   close(spec: EpisodeSpec, lease: Lease): Promise<void>;

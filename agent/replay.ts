@@ -110,10 +110,10 @@ export async function replayJudge(recorded: Episode, spec: EpisodeSpec, judge: J
     step: ({ t }): Promise<Step> => {
       const step = recorded.steps[t];
       if (step === undefined) return Promise.reject(new Parted(lengthDifference(recorded.steps.length, 'more')));
-      const { dense: _dense, why: _why, ...unjudged } = step;
+      const { dense: _dense, why: _why, trueDense: _trueDense, ...unjudged } = step;
       return Promise.resolve(unjudged);
     },
-    judgeStep: (_spec, evidence, memory) => judge.judgeStep(evidence, memory),
+    judgeStep: (own, evidence, memory) => judge.judgeStep(evidence, memory, own),
     judgeOutcome: (_spec, evidence) => judge.judgeOutcome(evidence),
     close: () => Promise.resolve(),
   };

@@ -48,7 +48,9 @@ function stepLines(step: JudgedStep): string[] {
     step.truthBefore === null
       ? ''
       : `, ${far(step.truthBefore.distance)} -> ${far(step.truthAfter?.distance)} steps to go`;
-  lines.push(`  verdict    ${step.dense}: ${step.why}${truth}`);
+  const rules =
+    step.trueDense === undefined || step.trueDense === step.dense ? '' : ` (by the rules ${step.trueDense})`;
+  lines.push(`  verdict    ${step.dense}${rules}: ${step.why}${truth}`);
   return lines;
 }
 

@@ -203,6 +203,18 @@ export async function startOrAttach(
   }
 }
 
+/** How a workflow ends. A server that is away is waited for: its supervisor starts it again. */
+export async function resultOf(handle: WorkflowHandle): Promise<unknown> {
+  for (;;) {
+    try {
+      return await handle.result();
+    } catch (error) {
+      if (!unreachable(error)) throw error;
+      await sleep(1_000);
+    }
+  }
+}
+
 /** Shows progress, or why there is none, until the run has ended; waits for a server that is away. */
 async function follow(client: Client, handle: WorkflowHandle): Promise<unknown> {
   const tty = process.stdout.isTTY;
@@ -212,17 +224,7 @@ async function follow(client: Client, handle: WorkflowHandle): Promise<unknown> 
   let trouble: Trouble | undefined;
   let askedAt = startedAt;
   let ended = false;
-  const result = (async (): Promise<unknown> => {
-    for (;;) {
-      try {
-        return await handle.result();
-      } catch (error) {
-        // A server that is away is waited for; its supervisor starts it again.
-        if (!unreachable(error)) throw error;
-        await sleep(1_000);
-      }
-    }
-  })().finally(() => {
+  const result = resultOf(handle).finally(() => {
     ended = true;
   });
   result.catch(() => {});

@@ -47,7 +47,21 @@ export const runConfigSchema = z.strictObject({
     maxTokens: count.max(4096).default(24),
     temperature: positive.default(1),
   }),
-  judge: section({ dense: z.enum(['rule']).default('rule'), terminal: z.enum(['rule']).default('rule') }),
+  judge: section({
+    dense: z
+      .enum(['rule', 'gullible'])
+      .default('rule')
+      .describe('gullible: a reasoning that says all is done is believed'),
+    terminal: z.enum(['rule']).default('rule'),
+    hallucination: z
+      .boolean()
+      .optional()
+      .describe('false: a reasoning may claim what the screen does not show; absent: it is fail'),
+    noise: z
+      .strictObject({ success: rate.default(0), fail: rate.default(0), overcomplete: rate.default(0) })
+      .optional()
+      .describe('how often a dense verdict of each class comes out wrong, in training'),
+  }),
   rewards: section({
     dense: section({
       success: z.number().default(1),

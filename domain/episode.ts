@@ -77,6 +77,14 @@ export interface EpisodeSpec {
   maxUnparseable: number;
   /** Faults to inject (tests and experiments). */
   faults: Record<string, number>;
+  /** A dense judge that is worse than the rules; absent: the rules. Experiments on what its quality is worth. */
+  judge?: {
+    dense: 'rule' | 'gullible';
+    /** False: a reasoning may claim what the screen does not show. */
+    hallucination: boolean;
+    /** How often a verdict of each class comes out wrong. */
+    noise: Record<DenseVerdict, number>;
+  };
   keepScreens: boolean;
   deadlineMs: number;
   /** 0 for the first try; seeds do not depend on it. */
@@ -103,6 +111,8 @@ export interface Step {
 /** A step with its verdict, as recorded. */
 export interface JudgedStep extends Step {
   dense: DenseVerdict;
+  /** What the rules say, where the judge was asked to be worse than they are. */
+  trueDense?: DenseVerdict;
   /** Why, in a few words: `progress`, `hallucinated_reasoning`, `repeated_failure`, ... */
   why: string;
 }

@@ -1,6 +1,7 @@
 import type {
   ActionReceipt,
   DenseVerdict,
+  EpisodeSpec,
   Grounding,
   Screen,
   StepPlan,
@@ -42,12 +43,19 @@ export interface OutcomeEvidence {
   truth: Truth | null;
 }
 
+/** A dense verdict, and what is remembered of it. */
+export interface StepVerdict {
+  verdict: DenseVerdict;
+  why: string;
+  memory: JudgeMemory;
+  /** The rule judge's verdict, where another one was asked for. */
+  truly?: DenseVerdict;
+}
+
 /** A judge throws a TapwrightError of a judge class when it has no verdict; a failure is never a verdict. */
 export interface Judge {
   readonly name: string;
-  judgeStep(
-    evidence: StepEvidence,
-    memory: JudgeMemory,
-  ): Promise<{ verdict: DenseVerdict; why: string; memory: JudgeMemory }>;
+  /** `spec`: the attempt that the step is of; without one it is judged by the rules. */
+  judgeStep(evidence: StepEvidence, memory: JudgeMemory, spec?: EpisodeSpec): Promise<StepVerdict>;
   judgeOutcome(evidence: OutcomeEvidence): Promise<{ verdict: TerminalVerdict; why: string }>;
 }

@@ -16,7 +16,7 @@ function written(screen: Screen): Set<string> {
  * the planner's few-token style are claims: `see X`, `all set`, `not here`. A screen without an outline
  * contradicts nothing.
  */
-function falseClaim(evidence: StepEvidence): string | null {
+export function falseClaim(evidence: StepEvidence): string | null {
   const reasoning = evidence.plan?.reasoning ?? '';
   const [first, ...rest] = reasoning.split(' ');
   const { before, truthBefore: truth, task } = evidence;
@@ -46,6 +46,7 @@ export function askWasNeeded(evidence: StepEvidence, question: string): boolean 
 function judge(
   evidence: StepEvidence,
   memory: JudgeMemory,
+  hallucination: boolean,
 ): { verdict: 'success' | 'fail' | 'overcomplete'; why: string } {
   const { plan, grounding, truthBefore, truthAfter } = evidence;
   if (!plan) return { verdict: 'fail', why: 'unparseable' };
@@ -54,7 +55,7 @@ function judge(
     return { verdict: 'overcomplete', why: 'goal_already_held' };
   if (memory.failed.includes(attemptKey(evidence, intent))) return { verdict: 'fail', why: 'repeated_failure' };
   // Even when the step made progress (facts.md, "The judges").
-  if (falseClaim(evidence) !== null) return { verdict: 'fail', why: 'hallucinated_reasoning' };
+  if (hallucination && falseClaim(evidence) !== null) return { verdict: 'fail', why: 'hallucinated_reasoning' };
   if (grounding.kind === 'refused') return { verdict: 'fail', why: 'not_on_screen' };
   if (intent.kind === 'task_complete') {
     const right = truthBefore?.goalHolds === true && (intent.claim === 'done') === evidence.task.possible;
@@ -91,12 +92,15 @@ function terminalVerdict(evidence: OutcomeEvidence): { verdict: 'success' | 'fai
   return { verdict: 'fail', why: holds ? 'wrong_claim' : 'goal_does_not_hold' };
 }
 
-/** Judges from ground truth: dense, ask-user and terminal (devices.md, "Judges"). Deterministic and free. */
-export function createRuleJudge(): Judge {
+/**
+ * Judges from ground truth: dense, ask-user and terminal (devices.md, "Judges"). Deterministic and free. `hallucination` false:
+ * a reasoning may claim what the screen does not show.
+ */
+export function createRuleJudge({ hallucination = true }: { hallucination?: boolean } = {}): Judge {
   return {
     name: VERSION,
     judgeStep(evidence, memory) {
-      const { verdict, why } = judge(evidence, memory);
+      const { verdict, why } = judge(evidence, memory, hallucination);
       const failed = verdict !== 'success' && why !== 'unparseable';
       return Promise.resolve({ verdict, why, memory: remember(evidence, memory, failed) });
     },

@@ -3,7 +3,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunConfig } from '../configs/schema.ts';
 import type { EpisodeResult } from '../domain/index.ts';
-import type { RunStatus } from '../workflows/types.ts';
+import type { BeginRequest } from '../activities/api.ts';
+import type { ExperimentInput, ExperimentStatus, ExperimentUnit, RunStatus } from '../workflows/types.ts';
 import { config, fakes, finished, openStage, saveHistories, startRun, withWorkers } from './fake-run.ts';
 import type { Stage } from './fake-run.ts';
 
@@ -123,5 +124,45 @@ describe('a run on Temporal', () => {
     const messages: string[] = [];
     for (let e: unknown = failure; e instanceof Error; e = e.cause) messages.push(e.message);
     expect(messages.join(' | ')).toContain('free some and resume');
+  }, 60_000);
+});
+
+describe('an experiment on Temporal', () => {
+  it('makes its runs in order, tells what failed and takes up what is added, across continue-as-new', async () => {
+    const made: string[] = [];
+    const ended: string[] = [];
+    const activities = fakes();
+    // More than one history holds; all but the last of these came to their end before.
+    const before = Array.from({ length: 44 }, (_, i) => `before-${i}`);
+    Object.assign(activities.learn, {
+      beginRun: async ({ run }: BeginRequest): Promise<{ finished: boolean }> => {
+        made.push(run);
+        if (run === 'torn') throw ApplicationFailure.create({ type: 'disk_full', message: 'full', nonRetryable: true });
+        return { finished: before.includes(run) };
+      },
+      endRun: async (run: string): Promise<void> => void ended.push(run),
+    });
+    const unit = (run: string, from: string | null): ExperimentUnit => ({ run, from, config: config() });
+    const input: ExperimentInput = {
+      ...{ experiment: 'many', site: { prefix: 'many', hosts: ['here'] }, concurrency: 2, header: {} },
+      units: [
+        ...before.map((run) => unit(run, null)),
+        unit('torn', null),
+        unit('after-torn', 'torn'),
+        unit('arm', 'before-0'),
+      ],
+    };
+    const status = await withWorkers(stage, 'many', activities, async () => {
+      const options = { workflowId: 'experiment/many', taskQueue: 'many-workflow', args: [input] };
+      const handle = await stage.env.client.workflow.start('experiment', options);
+      await handle.signal('wanted', [...input.units, unit('added', 'before-1')]);
+      return (await handle.result()) as ExperimentStatus;
+    });
+    await saveHistories(stage, { experiment: { workflowId: 'experiment/many' } });
+    const state = Object.fromEntries(status.units.map(({ run, state: of, why }) => [run, why ?? of]));
+    expect(state).toMatchObject({ 'before-43': 'done', arm: 'done', added: 'done', torn: 'disk_full: full' });
+    expect(state['after-torn']).toBe('the run torn that it begins with has failed');
+    expect([...made].sort()).toEqual([...before, 'torn', 'arm', 'added'].sort());
+    expect(ended.sort()).toEqual(['added', 'arm']);
   }, 60_000);
 });

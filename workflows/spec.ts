@@ -22,8 +22,16 @@ export function episodeSpec(
     maxUnparseable: config.agent.maxUnparseable,
     // Faults are for training batches: an evaluation measures the policy.
     faults: evaluating ? {} : config.devices.faults,
+    ...(evaluating ? {} : judgeOf(config)),
     keepScreens: config.devices.keepScreens === 'all' || (evaluating && config.devices.keepScreens === 'eval'),
     deadlineMs: config.rollout.deadlineMs,
     infraTry: 0,
   };
+}
+
+/** The dense judge that a config asks for, when it is not the rules: an evaluation measures the policy, by the rules. */
+function judgeOf({ judge }: RunConfig): Pick<EpisodeSpec, 'judge'> {
+  const { dense, hallucination = true, noise = { success: 0, fail: 0, overcomplete: 0 } } = judge;
+  const plain = dense === 'rule' && hallucination && Object.values(noise).every((rate) => rate === 0);
+  return plain ? {} : { judge: { dense, hallucination, noise } };
 }

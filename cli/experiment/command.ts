@@ -14,7 +14,7 @@ import { experimentWorkflowId } from '../../workflows/ids.ts';
 import { queues } from '../../workflows/queues.ts';
 import type { ExperimentInput, ExperimentStatus, ExperimentUnit, RunStatus } from '../../workflows/types.ts';
 import { machineHeader } from '../run-folder.ts';
-import { say, supervised, unreachable } from '../run.ts';
+import { resultOf, say, supervised, unreachable } from '../run.ts';
 import { onlyArms, planExperiment, refuseEdits } from './plan.ts';
 import type { ExperimentPlan, PlannedUnit } from './plan.ts';
 import { createExperimentProgress } from './progress.ts';
@@ -183,17 +183,7 @@ async function follow(
   progress: ReturnType<typeof createExperimentProgress>,
 ): Promise<ExperimentStatus> {
   let ended = false;
-  const result = (async (): Promise<ExperimentStatus> => {
-    for (;;) {
-      try {
-        return (await handle.result()) as ExperimentStatus;
-      } catch (error) {
-        // A server that is away is waited for; its supervisor starts it again.
-        if (!unreachable(error)) throw error;
-        await sleep(1_000);
-      }
-    }
-  })().finally(() => (ended = true));
+  const result = resultOf(handle).finally(() => (ended = true));
   result.catch(() => {});
   while (!ended) {
     try {
@@ -214,7 +204,7 @@ async function follow(
     }
     await Promise.race([sleep(POLL_MS), result.catch(() => {})]);
   }
-  return result;
+  return (await result) as ExperimentStatus;
 }
 
 /** Runs that came to their end before. */

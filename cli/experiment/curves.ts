@@ -37,6 +37,8 @@ const COLUMNS = [
   'ppo/entropy',
   'ppo/clip_fraction',
   'critic/explained_variance',
+  'judge/wrong',
+  'judge/believed_reasoning',
 ] as const;
 
 /** One line a policy update of each run. */
@@ -77,12 +79,21 @@ const CHARTS: readonly { key: string; title: string; note: string; rate?: boolea
   },
   { key: 'reward/return_mean', title: 'Return', note: 'a step, by the rewards of each arm, mean of the seeds' },
   { key: 'episode/steps_mean', title: 'Steps', note: 'an attempt, mean of the seeds' },
+  { key: 'judge/wrong', title: 'Wrong verdicts', note: 'of all dense ones, against the rules', rate: true },
+  {
+    key: 'judge/believed_reasoning',
+    title: 'Believed reasoning',
+    note: 'steps called good for what was written',
+    rate: true,
+  },
 ];
 
 /** Figures as HTML: at most so many arms in each as can be told apart. */
 export function curveCharts(plan: ExperimentPlan, histories: Histories): string[] {
   const groups: ExperimentPlan['curves'][] = [];
-  for (let i = 0; i < plan.curves.length; i += MAX_SERIES) groups.push(plan.curves.slice(i, i + MAX_SERIES));
+  // An arm that has not begun to learn has no curve to show.
+  const begun = plan.curves.filter(({ runs }) => runs.some(({ run }) => training(histories.get(run)).length > 0));
+  for (let i = 0; i < begun.length; i += MAX_SERIES) groups.push(begun.slice(i, i + MAX_SERIES));
   const many = (i: number): string => (groups.length > 1 ? ` (${i + 1} of ${groups.length})` : '');
   const charts = CHARTS.flatMap(({ key, title, note, rate }) =>
     groups.map((group, i) => {
@@ -113,6 +124,9 @@ export function curveCharts(plan: ExperimentPlan, histories: Histories): string[
   return [...charts, ...evaluated].filter((figure) => figure !== '');
 }
 
+/** An axis of rates begins at 0 and is never narrower than this. */
+const RATES = [0, 0.1];
+
 function chart(title: string, note: string, x: number[], series: Series[], rate = false): string {
   if (x.length === 0) return '';
   const percents = { format: (v: number): string => `${short(100 * v)} %` };
@@ -122,7 +136,7 @@ function chart(title: string, note: string, x: number[], series: Series[], rate 
     x,
     series,
     xName: 'update',
-    include: rate ? [0] : [],
+    include: rate ? RATES : [],
     legend: true,
     ...(rate ? percents : {}),
   });

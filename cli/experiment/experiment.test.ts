@@ -83,7 +83,7 @@ describe('the plan of an experiment', () => {
     expect(() => onlyArms(units, ['x'])).toThrow(/--only names no arm "x"; there are a, b/);
   });
 
-  it.each(['paper-table'])('of configs/experiments/%s.yaml can be made', (name) => {
+  it.each(['paper-table', 'judge-noise', 'reasoning-hack'])('of configs/experiments/%s.yaml can be made', (name) => {
     const path = join(import.meta.dirname, '../../configs/experiments', `${name}.yaml`);
     const made = planExperiment({ path, scale: 'quick' });
     expect(made.plan.seeds.length).toBeGreaterThanOrEqual(3);

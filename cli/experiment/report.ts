@@ -50,16 +50,17 @@ export function reportHtml(plan: ExperimentPlan, table: ExperimentTable, histori
 }
 
 function splitHtml({ suite, split, rows, comparisons }: ExperimentTable['splits'][number]): string {
-  const bars = rows.map((row) => {
+  const cells = rows.map((row) => {
     const interval = row.bootstrap ?? row.wilson;
-    return interval === null ? '' : range(row.successes / row.n, interval, row.fraction === 0 ? 6 : 1);
-  });
-  const cells = rows.map((row, i) => {
+    const bar = interval === null ? '' : range(row.successes / row.n, interval, row.fraction === 0 ? 6 : 1);
     const own = columns(row).map(escapeHtml);
-    return [...own.slice(0, 4), bars[i]!, ...own.slice(4), ...pairedColumns(row.paired).map(escapeHtml)];
+    return [...own.slice(0, 4), bar, ...own.slice(4)];
   });
-  const head = [...COLUMNS.slice(0, 4), '0 to 100 %', ...COLUMNS.slice(4), ...PAIRED_COLUMNS];
-  const pairs = comparisons.map((pair) => [rowLabel(pair.row), ...pairedColumns(pair)].map(escapeHtml));
-  const more = pairs.length === 0 ? '' : `<p></p>${htmlTable(['row', ...PAIRED_COLUMNS], pairs)}`;
-  return `<h2>${escapeHtml(`${suite}, ${split}`)}</h2>${htmlTable(head, cells)}${more}`;
+  const head = [...COLUMNS.slice(0, 4), '0 to 100 %', ...COLUMNS.slice(4)];
+  // A table of its own: beside the intervals the tests would not fit on a page.
+  const pairs = [...rows.flatMap(({ paired }) => paired ?? []), ...comparisons].map((pair) =>
+    [rowLabel(pair.row), ...pairedColumns(pair)].map(escapeHtml),
+  );
+  const tests = pairs.length === 0 ? '' : `<p></p>${htmlTable(['paired', ...PAIRED_COLUMNS], pairs)}`;
+  return `<h2>${escapeHtml(`${suite}, ${split}`)}</h2>${htmlTable(head, cells)}${tests}`;
 }

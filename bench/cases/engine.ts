@@ -11,7 +11,7 @@ import { parseLoss } from '../../engine/embedded/losses.ts';
 import { createModel } from '../../engine/embedded/model.ts';
 import { createSampler } from '../../engine/embedded/sampler.ts';
 import { encodeSafetensors } from '../../engine/embedded/safetensors.ts';
-import { bucketLength, byBucket, TILE_ROWS } from '../../engine/embedded/tiles.ts';
+import { bucketLength, byBucket, outputPositions, TILE_ROWS } from '../../engine/embedded/tiles.ts';
 import { pass } from '../../engine/embedded/trainer.ts';
 import type { LaneWork } from '../../engine/embedded/trainer.ts';
 import { uploadWeights } from '../../engine/embedded/weights.ts';
@@ -100,7 +100,7 @@ export async function engineCase({ rounds }: { rounds: number }): Promise<CaseRe
       Array.from({ length: Math.ceil(places.length / TILE_ROWS) }, (_, i) => {
         const part = places.slice(i * TILE_ROWS, (i + 1) * TILE_ROWS);
         const longest = Math.max(...part.map((p) => data[p]!.weights.filter((w) => w > 0).length));
-        return { length, places: part, outputs: 4 * Math.ceil(longest / 4) };
+        return { length, places: part, outputs: outputPositions(longest, length) };
       }),
     );
     const workload = join(scratch, 'workload.json');

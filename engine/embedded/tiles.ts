@@ -10,6 +10,17 @@ const SHORTEST = 48;
  */
 export const bucketLength = (length: number): number => Math.max(SHORTEST, Math.ceil(length / BUCKET) * BUCKET);
 
+const ROW_STEP = 16;
+const OUTPUT_STEP = 8;
+
+/**
+ * Rows of a training tile that holds `rows`, and positions of its last layer. Few different ones: the matrix library keeps a
+ * kernel for each shape that it has seen, which with any shape at all grew to 400 MB.
+ */
+export const trainingRows = (rows: number): number => Math.ceil(rows / ROW_STEP) * ROW_STEP;
+export const outputPositions = (longest: number, length: number): number =>
+  Math.min(length, OUTPUT_STEP * Math.ceil(longest / OUTPUT_STEP));
+
 /**
  * Rows of a sampling tile. Matrix kernels are chosen by the number of rows and differ in the last bit, so only these
  * numbers occur, which were measured to agree (8 and 32, for instance, do not).

@@ -6,7 +6,7 @@ import type { Distribution } from './distribution.ts';
 import { tokenLoss } from './losses.ts';
 import type { LossSpec } from './losses.ts';
 import type { Model, OutputGradients, Outputs, Tile } from './model.ts';
-import { byBucket, leftPad, TILE_ROWS } from './tiles.ts';
+import { byBucket, leftPad, outputPositions, TILE_ROWS, trainingRows } from './tiles.ts';
 import type { DeviceWeights } from './weights.ts';
 
 export interface PassResult {
@@ -124,11 +124,13 @@ export async function runLane(
 function tileOf(rows: EngineDatum[], length: number): Tile | null {
   const longest = Math.max(...rows.map((row) => row.tokens.length - responseStart(row)));
   if (longest === 0) return null;
+  const count = trainingRows(rows.length);
+  // Rows beyond those given are padding only.
   const tokens = leftPad(
-    rows.map((row) => row.tokens),
+    Array.from({ length: count }, (_, i) => rows[i]?.tokens ?? []),
     length,
   );
-  return { tokens, rows: rows.length, length, outputs: Math.min(length, 4 * Math.ceil(longest / 4)) };
+  return { tokens, rows: count, length, outputs: outputPositions(longest, length) };
 }
 
 function lossOfTile(

@@ -78,7 +78,7 @@ export async function collectBatch(
 export async function collectEvaluation(ports: BatchPorts, input: EvaluationInput): Promise<EvaluationBatch[]> {
   const cells: EvaluationBatch[] = [];
   const options = rollOutOptions(input.config);
-  for (const split of ['validation', 'heldout-params', 'heldout-skin', 'train'] as const) {
+  for (const split of ['validation', 'heldout-params', 'heldout-skin', 'heldout-tasks', 'train'] as const) {
     const n = input.instances[split] ?? 0;
     if (n === 0) continue;
     const cell: EvaluationBatch = { split, tasks: [], results: [] };

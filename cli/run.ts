@@ -55,7 +55,7 @@ export function registerEval(program: Command): void {
     .description("evaluate a run's latest policy on a suite")
     .argument('<id>', 'the run')
     .option('--suite <suite>', 'suite (default: the one it was trained on)')
-    .option('--split <split>', 'train, heldout-params, heldout-skin or validation', 'heldout-params')
+    .option('--split <split>', 'train, heldout-params, heldout-skin, heldout-tasks or validation', 'heldout-params')
     .option('--n <n>', 'task instances', '200')
     .action(async (id: string, options: { suite?: string; split: string; n: string }) => {
       await evaluate(id, options);
@@ -109,7 +109,7 @@ async function evaluate(id: string, options: { suite?: string; split: string; n:
   if (!Number.isInteger(n) || n < 1) {
     throw new TapwrightError('invalid_input', `--n is a positive whole number of task instances, not ${options.n}`);
   }
-  const splits: readonly string[] = ['train', 'heldout-params', 'heldout-skin', 'validation'];
+  const splits: readonly string[] = ['train', 'heldout-params', 'heldout-skin', 'heldout-tasks', 'validation'];
   if (!splits.includes(options.split)) {
     throw new TapwrightError('invalid_input', `--split is one of ${splits.join(', ')}, not ${options.split}`);
   }

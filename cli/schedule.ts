@@ -32,7 +32,7 @@ export function registerSchedule(program: Command): void {
     .argument('<run>', 'the run')
     .requiredOption('--cron <expression>', 'when, in UTC: "0 * * * *" is every full hour')
     .option('--suite <suite>', 'suite (default: the one it was trained on)')
-    .option('--split <split>', 'train, heldout-params, heldout-skin or validation', 'heldout-params')
+    .option('--split <split>', 'train, heldout-params, heldout-skin, heldout-tasks or validation', 'heldout-params')
     .option('--n <n>', 'task instances', '100')
     .action(create);
   schedule

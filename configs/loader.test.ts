@@ -11,7 +11,7 @@ import { runConfigSchema } from './schema.ts';
 
 const suites = [
   { id: 'sim-phones', splits: ['train', 'validation', 'heldout-params', 'heldout-skin'] },
-  { id: 'miniwob', splits: ['train', 'validation', 'heldout-params'] },
+  { id: 'miniwob', splits: ['train', 'validation', 'heldout-params', 'heldout-tasks'] },
 ];
 const folder = mkdtempSync(join(tmpdir(), 'tapwright-config-'));
 const file = (name: string, text: string): string => {

@@ -178,6 +178,7 @@ export const runConfigSchema = z.strictObject({
         validation: whole.optional(),
         'heldout-params': whole.optional(),
         'heldout-skin': whole.optional(),
+        'heldout-tasks': whole.optional(),
         train: whole.optional(),
       })
       .default({ 'heldout-params': 400, 'heldout-skin': 200, train: 200 }),

@@ -1,4 +1,4 @@
-export type Split = 'train' | 'heldout-params' | 'heldout-skin' | 'validation';
+export type Split = 'train' | 'heldout-params' | 'heldout-skin' | 'heldout-tasks' | 'validation';
 
 /** One concrete task: a template with parameters, a skin and a snapshot. Same seed, same instance (algorithms.md, 14). */
 export interface TaskInstance {

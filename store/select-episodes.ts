@@ -8,7 +8,7 @@ import type { EpisodeStore } from './episodes.ts';
 export type Where = Partial<Record<WhereKey, string[]>>;
 type WhereKey = keyof typeof KEYS;
 
-const SPLITS: readonly Split[] = ['train', 'validation', 'heldout-params', 'heldout-skin'];
+const SPLITS: readonly Split[] = ['train', 'validation', 'heldout-params', 'heldout-skin', 'heldout-tasks'];
 const PHASES = { warmup: 'w', train: 'u', eval: 'e' } as const;
 
 interface Key {

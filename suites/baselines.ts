@@ -70,8 +70,9 @@ function toAction(intent: Intent, screen: Screen): DeviceAction | null {
 }
 
 /** One attempt of a baseline on an open device, from rollback to its claim or the task's step budget. */
-export async function attempt(handle: DeviceHandle, task: TaskInstance, baseline: Baseline): Promise<BaselineResult> {
-  await handle.rollback();
+export async function attempt(handle: DeviceHandle, given: TaskInstance, baseline: Baseline): Promise<BaselineResult> {
+  const { instruction } = await handle.rollback();
+  const task = { ...given, goal: instruction ?? given.goal };
   for (let t = 0; t < task.stepBudget; t++) {
     const screen = await handle.observe();
     const intent = baseline(screen, t, task);

@@ -114,7 +114,7 @@ export async function collectEvaluation(ports: BatchPorts, input: EvaluationInpu
   const update = input.policy.stage === 'train' ? input.policy.index : 0;
   // What somebody else asks for is evaluated as asked.
   const instances = input.label === undefined ? instancesAt(input.config, update, input.instances) : input.instances;
-  for (const split of ['validation', 'heldout-params', 'heldout-skin', 'train'] as const) {
+  for (const split of ['validation', 'heldout-params', 'heldout-skin', 'heldout-tasks', 'train'] as const) {
     const n = instances[split] ?? 0;
     if (n === 0) continue;
     const cell: EvaluationBatch = { split, tasks: [], results: [] };

@@ -46,7 +46,7 @@ export function taskIndex(phase: 'warmup' | 'train' | 'demo', update: number, dr
 /** Every run evaluates on the same instances, whatever its seed: two policies are always compared pairwise. */
 export const EVALUATION_SEED = 20_261;
 
-const SPLITS: readonly Split[] = ['validation', 'heldout-params', 'heldout-skin', 'train'];
+const SPLITS: readonly Split[] = ['validation', 'heldout-params', 'heldout-skin', 'train', 'heldout-tasks'];
 
 /** Draw number of instance `index` of a split: unique within one evaluation. */
 export function evaluationDraw(split: Split, index: number): number {

@@ -52,7 +52,7 @@ export interface ExperimentTable {
 /** Results of a run by its id; null: it has not begun. */
 export type ResultsOf = (run: string) => readonly ResultCell[] | null;
 
-const SPLITS: readonly Split[] = ['heldout-params', 'heldout-skin', 'train', 'validation'];
+const SPLITS: readonly Split[] = ['heldout-params', 'heldout-skin', 'heldout-tasks', 'train', 'validation'];
 const BOOTSTRAP = { seed: 14, replicates: 1000 };
 
 /** The row's own evaluation in one run: by the run itself, at the checkpoint of the row. */

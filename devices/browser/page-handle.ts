@@ -5,7 +5,8 @@ import { createRandom } from '../../rl/random.ts';
 import { hashHex, screenHash } from '../../rl/index.ts';
 import type { DeviceHandle, OpenOptions } from '../device.ts';
 import { START_SCRIPT, VIEW_SCRIPT } from './page-scripts.ts';
-import { cleanText, uniqueLabels, type PageOracle, type PageView } from './view.ts';
+import { PICKED_SCRIPT, RICH_VIEW_SCRIPT, SCROLL_SCRIPT } from './rich-view.ts';
+import { cleanText, richText, uniqueLabels, type PageOracle, type PageView } from './view.ts';
 
 interface Options {
   /** A page with INIT_SCRIPT installed; the handle has it to itself until close. */
@@ -23,6 +24,7 @@ interface RawView {
   raw: number;
   scale: number;
   elements: OutlineElement[];
+  text?: string;
 }
 
 const DEFAULT_SCALE = 390 / 160;
@@ -30,7 +32,7 @@ const DEFAULT_SCALE = 390 / 160;
 /** One attempt on one page. Pixels are screen pixels; the page's own coordinates are layout pixels (`scale` between). */
 export function createPageHandle(options: Options): DeviceHandle {
   const { page, open, oracle, callTimeoutMs } = options;
-  const snapshot = JSON.parse(open.task.snapshot) as { page: string; seed: number };
+  const snapshot = JSON.parse(open.task.snapshot) as { page: string; seed: number; rich?: true };
   let frame = 0;
   let instruction = '';
   let scale = DEFAULT_SCALE;
@@ -68,7 +70,11 @@ export function createPageHandle(options: Options): DeviceHandle {
   };
 
   const view = async (): Promise<PageView> => {
-    const raw = await bounded('reading the page', 'frame_stale', page.evaluate(VIEW_SCRIPT) as Promise<RawView>);
+    const raw = await bounded(
+      'reading the page',
+      'frame_stale',
+      page.evaluate(snapshot.rich ? RICH_VIEW_SCRIPT : VIEW_SCRIPT) as Promise<RawView>,
+    );
     scale = raw.scale > 0 ? raw.scale : DEFAULT_SCALE;
     const toPixels = (e: OutlineElement): OutlineElement => ({
       ...e,
@@ -80,7 +86,14 @@ export function createPageHandle(options: Options): DeviceHandle {
       },
     });
     const named = raw.elements.filter((e) => e.label !== '').map(toPixels);
-    return { template: snapshot.page, instruction, elements: uniqueLabels(named), done: raw.done, raw: raw.raw };
+    return {
+      template: snapshot.page,
+      instruction,
+      elements: uniqueLabels(named),
+      done: raw.done,
+      raw: raw.raw,
+      ...(raw.text === undefined ? {} : { text: raw.text }),
+    };
   };
 
   const pixels = async (): Promise<{
@@ -127,7 +140,9 @@ export function createPageHandle(options: Options): DeviceHandle {
         page.goto(options.url(snapshot.page), { waitUntil: 'load' }),
       );
       const started = page.evaluate(`(${START_SCRIPT})(${JSON.stringify(snapshot.seed)})`) as Promise<string>;
-      instruction = cleanText(await bounded('starting the episode', 'app_never_loaded', started));
+      instruction = (snapshot.rich ? richText : cleanText)(
+        await bounded('starting the episode', 'app_never_loaded', started),
+      );
       await settle();
       frame = 0;
       const shot = await pixels();
@@ -169,17 +184,31 @@ export function createPageHandle(options: Options): DeviceHandle {
           return await tapAt(action.at.x / scale, action.at.y / scale);
         case 'swipe': {
           const dy = (action.from.y - action.to.y) / scale;
-          await delivered(page.evaluate(`window.scrollBy(0, ${dy})`));
+          const middle = (a: number, b: number): number => (a + b) / 2 / scale;
+          const scroll = SCROLL_SCRIPT(middle(action.from.x, action.to.x), middle(action.from.y, action.to.y), dy);
+          await delivered(page.evaluate(snapshot.rich ? scroll : `window.scrollBy(0, ${dy})`));
           break;
         }
         case 'text_entry': {
           const focused = await delivered(
-            page.evaluate("['INPUT', 'TEXTAREA'].includes(document.activeElement.tagName)") as Promise<boolean>,
+            page.evaluate(
+              "['INPUT', 'TEXTAREA', 'SELECT'].includes(document.activeElement.tagName)",
+            ) as Promise<boolean>,
           );
           if (!focused) return { verified: false, strategy: 'keys', note: 'no_focus' };
+          if (snapshot.rich) {
+            const kind = await delivered(page.evaluate(PICKED_SCRIPT(action.text)) as Promise<boolean | null>);
+            if (kind !== null)
+              return kind
+                ? { verified: true, strategy: 'keys' }
+                : { verified: false, strategy: 'keys', note: 'not_accepted' };
+          }
           await delivered(page.keyboard.press('ControlOrMeta+A'));
           await delivered(page.keyboard.insertText(action.text));
           const value = await delivered(page.evaluate('document.activeElement.value') as Promise<string>);
+          // Many of the richer pages have fields that take no text or rewrite it: a fact of the page, not a lost key.
+          if (value !== action.text && snapshot.rich)
+            return { verified: false, strategy: 'keys', note: 'not_accepted' };
           if (value !== action.text)
             throw new TapwrightError(
               'text_mismatch',

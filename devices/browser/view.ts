@@ -6,6 +6,8 @@ export interface PageView {
   template: string;
   /** The page's own instruction, outer punctuation of every word removed. */
   instruction: string;
+  /** All text of the task's area; rich views only. */
+  text?: string;
   elements: OutlineElement[];
   /** The episode has ended on the page; `raw` is its undecayed reward. */
   done: boolean;
@@ -23,6 +25,15 @@ export function cleanText(text: string): string {
   return text
     .split(/\s+/)
     .map((word) => word.replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, ''))
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** As cleanText, but signs of numbers and letters beyond ASCII stay: the same words as the labels of rich views. */
+export function richText(text: string): string {
+  return text
+    .split(/\s+/)
+    .map((word) => word.replace(/^[^\p{L}\p{N}+<>=*%-]+|[^\p{L}\p{N}+<>=*%-]+$/gu, ''))
     .filter(Boolean)
     .join(' ');
 }

@@ -1,19 +1,24 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBrowserBackend } from '../../devices/browser/backend.ts';
 import { findChromium } from '../../devices/browser/chromium.ts';
 import type { DeviceBackend, DeviceHandle } from '../../devices/device.ts';
-import type { DeviceAction, Intent, Screen, TaskInstance } from '../../domain/index.ts';
+import type { DeviceAction, Intent, Screen, Split, TaskInstance } from '../../domain/index.ts';
+import { recordExpert } from '../baselines.ts';
 import { hasMiniwobPages, miniwobPages } from './pages.ts';
 import { createMiniwobOracle, createMiniwobSuite } from './suite.ts';
-import { MINIWOB_TASKS } from './tasks.ts';
+import { CORE_TASKS } from './tasks.ts';
+import { EXCLUDED, MINIWOB_TASKS } from './catalogue.ts';
 
-const suite = createMiniwobSuite();
+const suite = createMiniwobSuite({ only: ['core'] });
+const all = createMiniwobSuite();
 
 describe('miniwob instances', () => {
   it('gives every task the same number of instances and never shares a seed between splits', () => {
-    const n = MINIWOB_TASKS.length;
+    const n = CORE_TASKS.length;
     const train = Array.from({ length: 2 * n }, (_, i) => suite.instance('train', 5, i));
-    for (const { name } of MINIWOB_TASKS) expect(train.filter((t) => t.template === name)).toHaveLength(2);
+    for (const { name } of CORE_TASKS) expect(train.filter((t) => t.template === name)).toHaveLength(2);
     const held = Array.from({ length: 2 * n }, (_, i) => suite.instance('heldout-params', 5, i));
     const ids = new Set(train.map((t) => t.id));
     expect(held.some((t) => ids.has(t.id))).toBe(false);
@@ -21,6 +26,41 @@ describe('miniwob instances', () => {
   });
   it('names the splits it has when asked for another', () => {
     expect(() => suite.instance('heldout-skin', 1, 0)).toThrow(/miniwob has no split "heldout-skin".*train/);
+  });
+});
+
+describe('miniwob catalogue', () => {
+  const listed = [...MINIWOB_TASKS.map((task) => task.name), ...Object.keys(EXCLUDED)];
+
+  it('names each page once, as a task or with the reason why it is none', () => {
+    expect(new Set(listed).size).toBe(listed.length);
+    for (const reason of Object.values(EXCLUDED)) expect(reason.length).toBeGreaterThan(10);
+  });
+
+  it.runIf(hasMiniwobPages())('covers exactly the pages of the package', () => {
+    const pages = readdirSync(join(miniwobPages(), 'miniwob')).filter((file) => file.endsWith('.html'));
+    expect([...listed].sort()).toEqual(pages.map((file) => file.slice(0, -'.html'.length)).sort());
+  });
+
+  it('holds out tasks, not only instances: no split of training has any of them', () => {
+    const names = (split: Split): Set<string> =>
+      new Set(Array.from({ length: 200 }, (_, i) => all.instance(split, 5, i).template));
+    const held = names('heldout-tasks');
+    expect(held).toEqual(new Set(MINIWOB_TASKS.filter((task) => task.heldOut).map((task) => task.name)));
+    expect(held.size).toBeGreaterThanOrEqual(15);
+    for (const split of ['train', 'validation', 'heldout-params'] as const)
+      expect([...names(split)].filter((name) => held.has(name))).toEqual([]);
+    expect(() => suite.instance('heldout-tasks', 1, 0)).toThrow(/no task for split heldout-tasks/);
+  });
+
+  it('demonstrates only what has an expert, and core tasks as it always did', () => {
+    const shown = Array.from({ length: 200 }, (_, i) => all.demonstration(5, i));
+    expect(shown.filter((task) => task.tags.includes('no-expert'))).toEqual([]);
+    for (let i = 0; i < 40; i++) expect(suite.demonstration(5, i)).toEqual(suite.instance('train', 5, i));
+    expect(suite.templates).toHaveLength(15);
+    expect(JSON.parse(suite.instance('train', 5, 0).snapshot)).not.toHaveProperty('rich');
+    expect(all.templates.length).toBeGreaterThan(60);
+    expect(all.templates.slice(0, 15)).toEqual(suite.templates);
   });
 });
 
@@ -54,7 +94,7 @@ describe.runIf(can)('miniwob pages in a real browser', () => {
     }
   };
 
-  it.each(MINIWOB_TASKS.map((t) => t.name))(
+  it.each(CORE_TASKS.map((t) => t.name))(
     '%s: false at reset, and the expert finishes it within the step budget',
     async (name) => {
       for (const from of [0, 64]) {
@@ -82,6 +122,31 @@ describe.runIf(can)('miniwob pages in a real browser', () => {
           await handle.close();
         }
       }
+    },
+    120_000,
+  );
+
+  // A sample of the others; npm run check:miniwob goes through all.
+  it.each(['click-shape', 'enter-date', 'use-spinner', 'login-user-popup'])(
+    '%s: the same seed is the same page, and the expert finishes it within the step budget',
+    async (name) => {
+      const one = createMiniwobSuite({ only: [name] });
+      const split: Split = MINIWOB_TASKS.find((task) => task.name === name)!.heldOut ? 'heldout-tasks' : 'train';
+      const task = one.instance(split, 77, 1);
+      const first: unknown[] = [];
+      for (let i = 0; i < 2; i++) {
+        const handle = await open(task);
+        const { instruction } = await handle.rollback();
+        first.push([instruction, (await handle.observe()).outline]);
+        expect((await handle.truth())!.goalHolds).toBe(false);
+        if (i === 1) {
+          const moves = await recordExpert(handle, task);
+          expect(moves.at(-1)).toEqual({ kind: 'task_complete', claim: 'done' });
+          expect((await handle.truth())!.goalHolds).toBe(true);
+        }
+        await handle.close();
+      }
+      expect(first[0]).toEqual(first[1]);
     },
     120_000,
   );

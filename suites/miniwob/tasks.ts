@@ -2,18 +2,18 @@ import type { PageView } from '../../devices/browser/view.ts';
 import type { Intent } from '../../domain/index.ts';
 
 /** Moves that remain, in order; null when the page gives no way to say. Pure. */
-type Oracle = (view: PageView) => Intent[] | null;
+export type Oracle = (view: PageView) => Intent[] | null;
 
-const tap = (target: string): Intent => ({ kind: 'tap', target });
-const type = (text: string): Intent => ({ kind: 'text_entry', text });
+export const tap = (target: string): Intent => ({ kind: 'tap', target });
+export const type = (text: string): Intent => ({ kind: 'text_entry', text });
 
 /** The part of the instruction between two phrases. */
-function between(view: PageView, before: RegExp): string | null {
+export function between(view: PageView, before: RegExp): string | null {
   return before.exec(view.instruction)?.[1]?.trim() ?? null;
 }
 
 /** Fills fields one after another, then presses the button. A focused field needs no tap; a filled one is skipped. */
-function fillThen(view: PageView, wanted: (string | null)[], button: string): Intent[] | null {
+export function fillThen(view: PageView, wanted: (string | null)[], button: string): Intent[] | null {
   const fields = view.elements.filter((e) => e.role === 'field');
   const moves: Intent[] = [];
   for (const [i, text] of wanted.entries()) {
@@ -26,14 +26,14 @@ function fillThen(view: PageView, wanted: (string | null)[], button: string): In
   return [...moves, tap(button)];
 }
 
-const tapNamed =
+export const tapNamed =
   (pattern: RegExp): Oracle =>
   (view) => {
     const label = between(view, pattern);
     return label && view.elements.some((e) => e.label === label) ? [tap(label)] : null;
   };
 
-const select =
+export const select =
   (role: 'checkbox' | 'radio'): Oracle =>
   (view) => {
     const words = between(view, /^Select (.*) and click Submit$/)?.split(' ') ?? [];
@@ -45,17 +45,17 @@ const select =
     return [...moves.map((b) => tap(b.label)), tap('Submit')];
   };
 
-const enterText: Oracle = (view) => fillThen(view, [between(view, /^Enter (.+) into the text field/)], 'Submit');
+export const enterText: Oracle = (view) => fillThen(view, [between(view, /^Enter (.+) into the text field/)], 'Submit');
 
-export interface MiniwobTask {
+export interface CoreTask {
   name: string;
   /** Shortest solution, Task_Complete not counted; used for the step budget. */
   moves: number;
   oracle: Oracle;
 }
 
-/** The benchmark's tasks that are reproducible from a seed and can be done with our actions. */
-export const MINIWOB_TASKS: readonly MiniwobTask[] = [
+/** The first tasks, whose outlines and instances stay as they are; catalogue.ts has all. */
+export const CORE_TASKS: readonly CoreTask[] = [
   { name: 'click-test', moves: 1, oracle: () => [tap('Click Me')] },
   { name: 'click-button', moves: 1, oracle: tapNamed(/^Click on the (.+) button$/) },
   { name: 'click-link', moves: 1, oracle: tapNamed(/^Click on the link (.+)$/) },

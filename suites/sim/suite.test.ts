@@ -117,7 +117,7 @@ describe('splits', () => {
     expect(createSimSuite({ only: ['note-write'] }).templates).toEqual(['note-write']);
     expect(() => createSimSuite({ only: ['togle'] })).toThrow(/no tag, category or template "togle"; it has .*toggle/);
     expect(() => createSimSuite({ only: ['toggle'], without: ['one-app'] })).toThrow(/no template .* is left/);
-    expect(() => getSuite('miniwob', { only: ['x'] })).toThrow(/miniwob has no slices/);
+    expect(() => getSuite('miniwob', { only: ['x'] })).toThrow(/miniwob has no tag, category or template "x"/);
   });
 
   it('name the splits there are when asked for another', () => {

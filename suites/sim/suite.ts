@@ -8,19 +8,16 @@ import { createNavigator } from '../../devices/sim/search.ts';
 import { LAYOUTS, type Skin, type SkinFamily } from '../../devices/sim/skin.ts';
 import { TapwrightError, type Split, type TaskInstance } from '../../domain/index.ts';
 import { createRandom } from '../../rl/random.ts';
+import { slice, type SliceOptions } from '../slice.ts';
 import type { Suite } from '../suite.ts';
 import { populate, someApps } from './contents.ts';
 import { combinations } from './splits.ts';
 import type { Template } from './template.ts';
 import { isCore, TEMPLATES } from './templates.ts';
 
-export interface SimSuiteOptions {
+export interface SimSuiteOptions extends SliceOptions {
   /** Share of training draws on wide skins (`ios-alt`); the rest is narrow (`ios`). */
   wideSkinFraction?: number;
-  /** Which templates are drawn, by tag, category or name; empty: all. */
-  only?: readonly string[];
-  /** Which are not, by tag, category or name. */
-  without?: readonly string[];
 }
 export interface SimSuite extends Suite {
   /** Like `instance('train', ...)` on narrow skins only: what demonstrations are made on. */
@@ -36,7 +33,7 @@ export const stepBudget = (optimal: number): number => Math.min(30, Math.ceil(2.
 
 /** The simulated phones' suite: templates x parameters x skins, all drawn from a seed. */
 export function createSimSuite({ wideSkinFraction = 0.5, only = [], without = [] }: SimSuiteOptions = {}): SimSuite {
-  const templates = chosen(only, without);
+  const templates = slice('sim-phones', TEMPLATES, { only, without });
   const family = (split: Split, u: number): SkinFamily => {
     if (split === 'heldout-skin') return 'android';
     return split === 'train' && u < wideSkinFraction ? 'ios-alt' : 'ios';
@@ -49,7 +46,7 @@ export function createSimSuite({ wideSkinFraction = 0.5, only = [], without = []
         `Suite sim-phones has no split "${split}"; it has ${SPLITS.join(', ')}.`,
       );
     // The unseen skin is new; its tasks are those of training, so that only the skin makes the difference.
-    const from = split === 'heldout-skin' ? 'train' : split;
+    const from = (split === 'heldout-skin' ? 'train' : split) as Exclude<Split, 'heldout-skin' | 'heldout-tasks'>;
     const pool = templates.filter((template) => combinations(template)[from].length > 0);
     const round = Math.floor(index / pool.length);
     const template = createRandom(seed, 'sim', split, 'round', round).shuffle(pool)[index % pool.length]!;
@@ -71,26 +68,6 @@ export function createSimSuite({ wideSkinFraction = 0.5, only = [], without = []
     demonstration: (seed, index) => instance('train', seed, index, true),
     vocabulary: () => vocabulary(templates),
   };
-}
-
-/** The templates of a slice of the suite. Errors: `invalid_config` for a name that nothing has, and for an empty slice. */
-function chosen(only: readonly string[], without: readonly string[]): readonly Template[] {
-  const namesOf = (template: Template): string[] => [template.name, template.category, ...template.tags];
-  const known = new Set(TEMPLATES.flatMap(namesOf));
-  const unknown = [...only, ...without].find((name) => !known.has(name));
-  if (unknown !== undefined) {
-    const tags = [...new Set(TEMPLATES.flatMap((t) => [t.category, ...t.tags]))].sort().join(', ');
-    throw new TapwrightError(
-      'invalid_config',
-      `tasks: suite sim-phones has no tag, category or template "${unknown}"; it has ${tags}, and the names of its templates.`,
-    );
-  }
-  const has = (template: Template, names: readonly string[]): boolean =>
-    namesOf(template).some((name) => names.includes(name));
-  const kept = TEMPLATES.filter((t) => (only.length === 0 || has(t, only)) && !has(t, without));
-  if (kept.length === 0)
-    throw new TapwrightError('invalid_config', 'tasks: no template of suite sim-phones is left by only and without.');
-  return kept;
 }
 
 function make(

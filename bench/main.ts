@@ -51,7 +51,7 @@ async function main(): Promise<number> {
   const cases: Record<string, () => Promise<CaseResult>> = {
     engine: () => engineCase({ rounds: rounds(9) }),
     hash: () => hashCase({ rounds: rounds(9) }),
-    temporal: () => temporalCase({ rounds: rounds(3), updates, address: values.address }),
+    temporal: () => temporalCase({ rounds: rounds(3), updates: Math.max(25, updates), address: values.address }),
     judges: () => judgesCase({ rounds: rounds(3), updates }),
     episodes: () => episodesCase({ rounds: rounds(2), updates }),
     split: splitCase,

@@ -26,8 +26,11 @@ const SCALES = [
   { name: '16 x 8', tasks: 16 },
   { name: '64 x 8', tasks: 64 },
 ];
-/** Spans are taken after each update: the first one's end is the beginning. */
-const UPDATES = 4;
+/** Updates, and those of them that pass before time counts: several processes take longer to warm up than one. */
+const UPDATES = 8;
+const WARM = 3;
+/** Rows of metrics before the first update: SFT and the warm-up. */
+const ROWS_BEFORE = 2;
 
 /**
  * Where an update's time goes, at three sizes of a batch, with a critic. Parts are the busy time of the loop's process and of
@@ -50,13 +53,15 @@ export async function splitCase(): Promise<CaseResult> {
       ...['evaluation.instances.heldout-params=0', 'evaluation.instances.heldout-skin=0'],
       'evaluation.instances.train=0',
     ];
-    const bare = await timedRun('bare', 'configs/quickstart.yaml', sets, { flags: ['--spent'] });
-    const durable = await timedRun('temporal', 'configs/quickstart.yaml', sets);
+    const after = ROWS_BEFORE + WARM - 1;
+    const bare = await timedRun('bare', 'configs/quickstart.yaml', sets, { flags: ['--spent'], after });
+    const durable = await timedRun('temporal', 'configs/quickstart.yaml', sets, { after });
     const all = bare.lines
       .filter((line) => line.startsWith('spent '))
       .map((line) => JSON.parse(line.slice(6)) as Spent);
-    const [first, last] = [all[0]!, all.at(-1)!];
-    const updates = all.length - 1;
+    // One a batch, the warm-up's first.
+    const [first, last] = [all[WARM]!, all.at(-1)!];
+    const updates = UPDATES - WARM;
     const seconds = (last.seconds - first.seconds) / updates;
     const part = (key: string): number => {
       const of = (spent: Spent): number => (spent.here[key] ?? 0) + (spent.engine[key] ?? 0);
@@ -64,8 +69,7 @@ export async function splitCase(): Promise<CaseResult> {
     };
     const parts = PARTS.map(part);
     const rest = seconds - parts.reduce((sum, value) => sum + value, 0);
-    // Both were timed over the same rows of metrics.
-    const orchestrate = (durable.seconds - bare.seconds) / (durable.rows.length - 1);
+    const orchestrate = (durable.seconds - bare.seconds) / updates;
     const shown = [...parts, rest, orchestrate].map((value) => ((100 * value) / seconds).toFixed(1));
     [...shown, seconds.toFixed(2)].forEach((value, i) => rows[i]!.push(value));
   }

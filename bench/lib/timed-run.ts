@@ -17,9 +17,8 @@ const MEMORY_POLLS = 25;
 const COMMANDS = { bare: ['--import', 'tsx', 'bench/bare.ts'], temporal: ['bin/tapwright.mjs', 'run'] };
 
 export interface TimedRun {
-  /** From the first row of metrics to the last, so that the start of processes does not count. */
+  /** From row `after` of the metrics to the last, so that the start of processes does not count. */
   seconds: number;
-  rows: Record<string, number>[];
   /** The rows without times, to see that two runs did the same work. */
   work: string;
   /** Largest sum of the resident memory of the run's processes without Temporal's server, bytes. */
@@ -30,13 +29,18 @@ export interface TimedRun {
 
 /**
  * One training, as a plain loop (bench/bare.ts) or on Temporal (`tapwright run`), in a home of its own that is removed
- * afterwards. `address`: the Temporal server to use; else one of the run's own, on SQLite.
+ * afterwards. `address`: the Temporal server to use; else one of the run's own, on SQLite. `after`: the row of metrics from
+ * which time counts.
  */
 export async function timedRun(
   kind: keyof typeof COMMANDS,
   config: string,
   sets: readonly string[],
-  { address = null, flags = [] }: { address?: string | null; flags?: readonly string[] } = {},
+  {
+    address = null,
+    flags = [],
+    after = 0,
+  }: { address?: string | null; flags?: readonly string[]; after?: number } = {},
 ): Promise<TimedRun> {
   const home = await mkdtemp(join(tmpdir(), 'tapwright-bench-'));
   const file = join(home, 'runs', RUN, 'metrics.jsonl');
@@ -62,7 +66,7 @@ export async function timedRun(
       const now = (await written()).length;
       if (now > count) {
         last = performance.now();
-        if (count === 0) first = last;
+        if (count <= after) first = last;
         count = now;
       }
       if (poll % MEMORY_POLLS === 0) memory = Math.max(memory, await familyMemory(child.pid!));
@@ -72,7 +76,6 @@ export async function timedRun(
     const all = await written();
     return {
       seconds: (last - first) / 1000,
-      rows: all.map((row) => JSON.parse(row) as Record<string, number>),
       work: all.join('\n').replaceAll(/"time\/[^,}]*,?/g, ''),
       memory,
       lines,

@@ -1,7 +1,7 @@
 """The embedded planner in PyTorch, on the CPU: what the engine is measured against.
 
 `engine.py WORKLOAD.json` loads the same weights and the same batch, then answers each line of stdin, one of
-{"do": "train" | "forward" | "sample", "threads": N}, with a line {"seconds", "tokens", "logprobs"?}. It pads to the
+{"do": "train" | "forward" | "sample", "threads": N, "passes": N}, with a line {"seconds", "tokens", "logprobs"?}. It pads to the
 same lengths, computes the last layer only where there is a target, holds a response to the same tokens where a row says
 which ("supports"), and decodes with preallocated keys and values.
 """
@@ -253,7 +253,8 @@ def main():
         if ask["do"] == "forward":
             reply = {"logprobs": bench.forward(), "tokens": bench.trained}
         else:
-            reply = {"tokens": bench.train() if ask["do"] == "train" else bench.sample()}
+            work = bench.train if ask["do"] == "train" else bench.sample
+            reply = {"tokens": sum(work() for _ in range(ask["passes"]))}
         print(json.dumps({"seconds": time.perf_counter() - started, **reply}), flush=True)
 
 

@@ -55,16 +55,28 @@
     (block $done
       (loop $next
         (br_if $done (i32.eqz (local.get $count)))
-        (local.set $sum (v128.const f32x4 0 0 0 0))
-        (local.set $j (i32.const 0))
-        (loop $four
-          (local.set $sum
-            (f32x4.add (local.get $sum)
-              (f32x4.mul
-                (v128.load (i32.add (local.get $x) (local.get $j)))
-                (v128.load (i32.add (local.get $keys) (local.get $j))))))
-          (br_if $four
-            (i32.lt_u (local.tee $j (i32.add (local.get $j) (i32.const 16))) (local.get $width))))
+        ;; Heads of sixteen, as the presets have, go without a loop: the same sum in the same order.
+        (if (i32.eq (local.get $width) (i32.const 64))
+          (then
+            (local.set $sum
+              (f32x4.add
+                (f32x4.add
+                  (f32x4.add
+                    (f32x4.mul (v128.load (local.get $x)) (v128.load (local.get $keys)))
+                    (f32x4.mul (v128.load offset=16 (local.get $x)) (v128.load offset=16 (local.get $keys))))
+                  (f32x4.mul (v128.load offset=32 (local.get $x)) (v128.load offset=32 (local.get $keys))))
+                (f32x4.mul (v128.load offset=48 (local.get $x)) (v128.load offset=48 (local.get $keys))))))
+          (else
+            (local.set $sum (v128.const f32x4 0 0 0 0))
+            (local.set $j (i32.const 0))
+            (loop $four
+              (local.set $sum
+                (f32x4.add (local.get $sum)
+                  (f32x4.mul
+                    (v128.load (i32.add (local.get $x) (local.get $j)))
+                    (v128.load (i32.add (local.get $keys) (local.get $j))))))
+              (br_if $four
+                (i32.lt_u (local.tee $j (i32.add (local.get $j) (i32.const 16))) (local.get $width))))))
         (local.set $dot (f32.mul (local.get $scale) (call $lanes (local.get $sum))))
         (f32.store (local.get $out) (local.get $dot))
         (local.set $top (f32.max (local.get $top) (local.get $dot)))
@@ -81,6 +93,7 @@
     (param $scale f32) (param $scores i32) (param $out i32)
     (local $h i32) (local $end i32) (local $at i32) (local $top v128) (local $total v128) (local $share v128)
     (local $j i32) (local $v i32) (local $sum v128) (local $p v128)
+    (local $b v128) (local $c v128) (local $e v128) (local $to i32)
     (local.set $end (i32.add (local.get $scores) (i32.shl (local.get $count) (i32.const 2))))
     (loop $heads
       (local.set $top
@@ -100,7 +113,34 @@
           (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $end))))
       (local.set $share (f32x4.splat (call $lanes (local.get $total))))
       (local.set $j (i32.const 0))
-      (loop $columns
+      ;; Sixteen columns at a time while there are so many: a share is read once for all of them.
+      (block $few
+        (loop $sixteen
+          (br_if $few (i32.lt_s (i32.sub (local.get $head) (local.get $j)) (i32.const 64)))
+          (local.set $sum (v128.const f32x4 0 0 0 0))
+          (local.set $b (v128.const f32x4 0 0 0 0))
+          (local.set $c (v128.const f32x4 0 0 0 0))
+          (local.set $e (v128.const f32x4 0 0 0 0))
+          (local.set $at (local.get $scores))
+          (local.set $v (i32.add (local.get $values) (i32.add (local.get $h) (local.get $j))))
+          (loop $positions
+            (local.set $p (v128.load32_splat (local.get $at)))
+            (local.set $sum (f32x4.add (local.get $sum) (f32x4.mul (local.get $p) (v128.load (local.get $v)))))
+            (local.set $b (f32x4.add (local.get $b) (f32x4.mul (local.get $p) (v128.load offset=16 (local.get $v)))))
+            (local.set $c (f32x4.add (local.get $c) (f32x4.mul (local.get $p) (v128.load offset=32 (local.get $v)))))
+            (local.set $e (f32x4.add (local.get $e) (f32x4.mul (local.get $p) (v128.load offset=48 (local.get $v)))))
+            (local.set $v (i32.add (local.get $v) (local.get $d)))
+            (br_if $positions
+              (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (local.get $end))))
+          (local.set $to (i32.add (local.get $out) (i32.add (local.get $h) (local.get $j))))
+          (v128.store (local.get $to) (f32x4.div (local.get $sum) (local.get $share)))
+          (v128.store offset=16 (local.get $to) (f32x4.div (local.get $b) (local.get $share)))
+          (v128.store offset=32 (local.get $to) (f32x4.div (local.get $c) (local.get $share)))
+          (v128.store offset=48 (local.get $to) (f32x4.div (local.get $e) (local.get $share)))
+          (local.set $j (i32.add (local.get $j) (i32.const 64)))
+          (br $sixteen)))
+      (block $done (loop $columns
+        (br_if $done (i32.ge_s (local.get $j) (local.get $head)))
         (local.set $sum (v128.const f32x4 0 0 0 0))
         (local.set $at (local.get $scores))
         (local.set $v (i32.add (local.get $values) (i32.add (local.get $h) (local.get $j))))
@@ -114,8 +154,8 @@
         (v128.store
           (i32.add (local.get $out) (i32.add (local.get $h) (local.get $j)))
           (f32x4.div (local.get $sum) (local.get $share)))
-        (br_if $columns
-          (i32.lt_u (local.tee $j (i32.add (local.get $j) (i32.const 16))) (local.get $head))))
+        (local.set $j (i32.add (local.get $j) (i32.const 16)))
+        (br $columns)))
       (br_if $heads
         (i32.lt_u (local.tee $h (i32.add (local.get $h) (local.get $head))) (local.get $d)))))
 )

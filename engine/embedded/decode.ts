@@ -34,6 +34,17 @@ export interface Decoder {
 const ROTARY_BASE = 10000;
 const EPS = 1e-6;
 
+/** The first `width` columns of `rows` rows, and the others. */
+function splitColumns(x: Float32Array, rows: number, width: number): [Float32Array, Float32Array] {
+  const all = x.length / rows;
+  const [left, right] = [new Float32Array(rows * width), new Float32Array(rows * (all - width))];
+  for (let i = 0; i < rows; i++) {
+    left.set(x.subarray(i * all, i * all + width), i * width);
+    right.set(x.subarray(i * all + width, (i + 1) * all), i * (all - width));
+  }
+  return [left, right];
+}
+
 /**
  * One token a row. The matrix products of all rows are done together on the device; attention is done row by row
  * by kernels of our own, so rows of any length and age share a step and no row's bits depend on another. One device
@@ -172,21 +183,21 @@ export function createDecoder(ops: TensorOps): Decoder {
         const w = weights.layers[l]!;
         const wide = stride(l === layers - 1);
         const qkv = product(norm(x, d, null), count, w.qkv());
-        const queries = room(2 * count * d);
-        const results = queries + count * d;
+        const asked = room(count * (wide + d));
+        const results = asked + count * wide;
+        attention.floats().set(qkv, asked);
         fed.forEach(({ row, now }, i) => {
+          // The scores' room may have moved it.
           const memory = attention.floats();
-          const at = i * wide;
-          turn(qkv, at, 2 * d, head, row.offset + now);
+          const at = asked + i * wide;
+          turn(memory, at, 2 * d, head, row.offset + now);
           const { keys, values } = places(row, d, l);
-          memory.set(qkv.subarray(at, at + d), queries + i * d);
-          memory.set(qkv.subarray(at + d, at + 2 * d), keys + now * d);
-          memory.set(qkv.subarray(at + 2 * d, at + 3 * d), values + now * d);
+          memory.copyWithin(keys + now * d, at + d, at + 2 * d);
+          memory.copyWithin(values + now * d, at + 2 * d, at + 3 * d);
           if (wide > 3 * d) {
-            const copies = places(row, d, layers).keys;
-            memory.set(qkv.subarray(at + 3 * d, at + wide), copies + now * COPY_WIDTH);
+            memory.copyWithin(places(row, d, layers).keys + now * COPY_WIDTH, at + 3 * d, at + wide);
           }
-          attention.attend(queries + i * d, keys, values, now + 1, d, head, results + i * d);
+          attention.attend(at, keys, values, now + 1, d, head, results + i * d);
         });
         // Its own copy: rows of the tile that nothing is fed to are zeros.
         const attended = new Float32Array(count * d);
@@ -204,9 +215,9 @@ export function createDecoder(ops: TensorOps): Decoder {
       });
       for (const row of rows) row.fed = row.length;
       const hidden = norm(newest, d, weights.gainValues);
-      const logits = product(hidden.slice(), ends, weights.embedT);
-      if (!copy) return { logits, copy: null, gate: null };
-      const query = product(hidden.slice(), ends, weights.copyQuery!);
+      const read = product(hidden.slice(), ends, weights.readout());
+      if (!copy) return { logits: read, copy: null, gate: null };
+      const [logits, query] = splitColumns(read, ends, weights.layout.config.vocab);
       const longest = rows.reduce((most, row) => Math.max(most, row.length), 0);
       const pointed = new Float32Array(ends * longest);
       const gate = new Float32Array(ends);

@@ -27,6 +27,8 @@ export interface DeviceWeights {
   copyQuery: Tensor | null;
   copyKey: Tensor | null;
   copyGate: Tensor | null;
+  /** [embedT | copyQuery] for decoding; embedT alone without a copy head. */
+  readout(): Tensor;
   /** Input tables (V x d): the token's own row, and what it adds to the next token (the learned shift). */
   current: Float32Array;
   previous: Float32Array;
@@ -56,14 +58,17 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
   };
   const rotated = (name: string): Tensor => put(rotateColumns(view(layout, values, name), d, heads), [d, d]);
   /** Only sampling wants these, so they are made on first use, from a copy of the values. */
-  const lazyJoin = (i: number): (() => Tensor) => {
-    const names = ['wq', 'wk', 'wv'].map((name) => `layers.${i}.${name}`);
-    if (copy && i === layers - 1) names.push('copy.key');
-    const parts = names.map((name) => view(layout, values, name).slice());
+  const lazyJoin = (parts: Float32Array[]): (() => Tensor) => {
     let joined: Tensor | null = null;
     return () => (joined ??= put(joinColumns(parts, d), [d, parts.reduce((sum, part) => sum + part.length / d, 0)]));
   };
+  const qkv = (i: number): (() => Tensor) => {
+    const names = ['wq', 'wk', 'wv'].map((name) => `layers.${i}.${name}`);
+    if (copy && i === layers - 1) names.push('copy.key');
+    return lazyJoin(names.map((name) => view(layout, values, name).slice()));
+  };
   const embed = param('embed');
+  const outward = transposed(view(layout, values, 'embed'), d);
   const shift = ops.tensor(view(layout, values, 'shift').slice(), [d, d]);
   const scale = inputScale(d);
   const current = view(layout, values, 'embed').map((x) => x * scale);
@@ -73,7 +78,7 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
   return {
     layout,
     embed,
-    embedT: put(transposed(view(layout, values, 'embed'), d), [d, layout.config.vocab]),
+    embedT: put(outward, [d, layout.config.vocab]),
     layers: Array.from({ length: layers }, (_, i) => ({
       wq: param(`layers.${i}.wq`),
       wk: param(`layers.${i}.wk`),
@@ -83,12 +88,13 @@ export function uploadWeights(ops: TensorOps, layout: Layout, values: Float32Arr
       wo: param(`layers.${i}.wo`),
       w1: param(`layers.${i}.w1`),
       w2: param(`layers.${i}.w2`),
-      qkv: lazyJoin(i),
+      qkv: qkv(i),
     })),
     gain: param('gain'),
     copyQuery: copy ? param('copy.query') : null,
     copyKey: copy ? param('copy.key') : null,
     copyGate: copy ? param('copy.gate') : null,
+    readout: lazyJoin(copy ? [outward, view(layout, values, 'copy.query').slice()] : [outward]),
     current,
     previous,
     shift: view(layout, values, 'shift').slice(),

@@ -160,7 +160,7 @@ export const runConfigSchema = z.strictObject({
     grain: z.enum(['episode', 'step']).default('episode'),
     maxSteps: count.max(100).default(30),
     parcel: count
-      .max(64)
+      .max(256)
       .default(1)
       .describe('attempts sent to a device host in one call: several for fast devices, 1 for slow ones'),
     infraRetries: whole.default(2),

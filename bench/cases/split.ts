@@ -48,7 +48,7 @@ export async function splitCase(): Promise<CaseResult> {
       ...[
         `engine.maxBatch=${tasks * 8}`,
         `workflow.maxConcurrentEpisodes=${tasks * 8}`,
-        `rollout.parcel=${Math.min(64, tasks * 8)}`,
+        `rollout.parcel=${Math.min(128, tasks * 8)}`,
       ],
       ...['evaluation.instances.heldout-params=0', 'evaluation.instances.heldout-skin=0'],
       'evaluation.instances.train=0',

@@ -42,6 +42,8 @@ export interface GuestLink {
   reset(seed: number): Promise<void>;
   /** One `set` line (guest/contents.c). Error: `invalid_input` with the guest's words. */
   set(line: string): Promise<void>;
+  /** For tests: the guest stands still for ever while QEMU lives. */
+  freeze(): void;
   close(): void;
 }
 
@@ -82,6 +84,7 @@ export function connectGuest(path: string, timeoutMs = 3_000): GuestLink {
         throw new TapwrightError('invalid_input', `not a line for a guest: ${line}`);
       await ask(`set ${line}`);
     },
+    freeze: () => void ask('freeze').catch(() => undefined),
     close: () => calls.fail(new TapwrightError('connection_dropped', `the connection to ${path} was closed here`)),
   };
 }

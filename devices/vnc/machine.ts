@@ -36,7 +36,7 @@ export interface GuestFiles {
 const DEVICES = [
   ...['-machine', 'q35,usb=off,hpet=off,vmport=off,smbus=off,sata=off'],
   ...['-smp', '1', '-nodefaults', '-no-user-config', '-display', 'none', '-rtc', 'base=2026-01-01,clock=vm'],
-  ...['-device', 'bochs-display,xres=384,yres=832,vgamem=4M'],
+  ...['-device', 'secondary-vga,edid=off,vgamem_mb=2'],
   ...['-device', 'virtio-tablet-pci', '-device', 'virtio-keyboard-pci'],
   ...['-device', 'isa-serial,chardev=serial'],
 ];

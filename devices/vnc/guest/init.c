@@ -102,8 +102,9 @@ static void *map(const char *folder, const char *file, size_t length) {
 }
 
 /*
- * QEMU's bochs-display is two windows on the PCI bus: pixels, and from 0x500 of the other its registers. A driver of the
- * kernel would cost seven modules and half of the time to the first frame.
+ * QEMU's secondary-vga is two windows on the PCI bus: pixels, and the registers of the other, VGA's own from 0x400, Bochs's
+ * from 0x500. A driver of the kernel would cost seven modules and half of the time to the first frame. Not bochs-display:
+ * after a loadvm that one goes on showing what was there before.
  */
 static unsigned *open_display(void) {
   DIR *bus = opendir("/sys/bus/pci/devices");
@@ -116,7 +117,8 @@ static unsigned *open_display(void) {
     int fd = open(path, O_WRONLY);
     if (fd < 0 || write(fd, "1", 1) != 1) die("fatal the display cannot be enabled");
     close(fd);
-    volatile unsigned short *registers = (volatile unsigned short *)((char *)map(folder, "resource2", 4096) + 0x500);
+    volatile char *window = map(folder, "resource2", 4096);
+    volatile unsigned short *registers = (volatile unsigned short *)(window + 0x500);
     enum { XRES = 1, YRES, BPP, ENABLE, BANK, VIRT_WIDTH, VIRT_HEIGHT, X_OFFSET, Y_OFFSET };
     registers[ENABLE] = 0;
     registers[XRES] = registers[VIRT_WIDTH] = WIDTH;
@@ -124,6 +126,8 @@ static unsigned *open_display(void) {
     registers[BPP] = 32;
     registers[X_OFFSET] = registers[Y_OFFSET] = 0;
     registers[ENABLE] = 0x41;
+    /* Attribute controller, 0x3c0: out of the blank. */
+    window[0x400] = 0x20;
     closedir(bus);
     return map(folder, "resource0", WIDTH * HEIGHT * 4);
   }

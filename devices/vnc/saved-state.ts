@@ -3,7 +3,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { TapwrightError } from '../../domain/errors.ts';
-import { machineManifest, manifestDifference } from './machine.ts';
+import { guestFolder, machineManifest, manifestDifference } from './machine.ts';
 import type { GuestFiles, MachineManifest } from './machine.ts';
 import { startQemu } from './qemu.ts';
 import type { ScreenMark } from './snapshots.ts';
@@ -24,6 +24,9 @@ export interface SavedState {
 }
 
 const TAG = 'base';
+
+/** Where the machines of this user start from: beside the guest, since it is as dear to make and as easy to make again. */
+export const stateFolder = (guest = guestFolder()): string => `${guest}-state`;
 
 /**
  * The state in a folder. Errors: `not_found`; `rollback_failed`, with what differs, when it is of another machine: QEMU would

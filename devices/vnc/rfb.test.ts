@@ -15,7 +15,7 @@ async function pair(
 ): Promise<{ client: RfbClient; server: ToyConnection }> {
   const toy = await toyServer(server);
   open.push(toy);
-  const connected = await connectRfb({ host: '127.0.0.1', port: toy.port, ...client });
+  const connected = await connectRfb({ at: { host: '127.0.0.1', port: toy.port }, ...client });
   open.push(connected);
   return { client: connected, server: await toy.greeted };
 }
@@ -46,7 +46,7 @@ describe('connecting', () => {
     await expect(pair({ version: 'abc.def' })).rejects.toThrow('is no VNC server');
     const gone = await toyServer();
     gone.close();
-    await expect(connectRfb({ host: '127.0.0.1', port: gone.port })).rejects.toMatchObject({
+    await expect(connectRfb({ at: { host: '127.0.0.1', port: gone.port } })).rejects.toMatchObject({
       code: 'connection_dropped',
     });
     await expect(pair({ version: '00' }, { connectTimeoutMs: 50 })).rejects.toThrow('did not greet within 50 ms');

@@ -11,8 +11,8 @@ import type { Key } from './keys.ts';
 import { createUpdateReader } from './updates.ts';
 
 export interface RfbOptions {
-  host: string;
-  port: number;
+  /** Where the server listens: an address, or the path of a Unix socket. */
+  at: { host: string; port: number } | { path: string };
   /** For VncAuth; null when there is none. */
   password?: string | null;
   /** For connecting and greeting, milliseconds. */
@@ -51,6 +51,8 @@ export interface RfbClient {
   observe(options: ObserveOptions): Promise<RfbFrame>;
   /** Asks for the whole screen anew and waits for it: proof that the server lives. Errors as `observe`. */
   refresh(timeout: number): Promise<RfbFrame>;
+  /** Moves the pointer without touching. */
+  hover(at: Point): void;
   tap(at: Point): Promise<void>;
   longPress(at: Point, ms: number): Promise<void>;
   /** From one point to the other, through points between. */
@@ -58,6 +60,8 @@ export interface RfbClient {
   /** Types; false, with nothing sent, when a character has no key. */
   type(text: string): Promise<boolean>;
   press(key: keyof typeof KEYS): Promise<void>;
+  /** Control and A: what is typed next takes the place of what a field holds. */
+  selectAll(): Promise<void>;
   /** Puts Latin-1 text on the server's clipboard; false, with nothing sent, for any other. */
   clipboard(text: string): boolean;
   /** Lifts what is held down: pointer and keys. */
@@ -78,9 +82,9 @@ const ENCODINGS = [ZRLE, 1, 0, -223, -308, -224, -239, -258];
  * Errors: `connection_dropped`, `invalid_config` (password).
  */
 export async function connectRfb(options: RfbOptions): Promise<RfbClient> {
-  const { host, port, password = null, connectTimeoutMs = CONNECT_MS } = options;
-  const peer = `${host}:${port}`;
-  const socket = connect({ host, port, noDelay: true });
+  const { at, password = null, connectTimeoutMs = CONNECT_MS } = options;
+  const peer = 'path' in at ? at.path : `${at.host}:${at.port}`;
+  const socket = connect({ ...at, noDelay: true });
   const stream = createByteStream(socket, peer);
   const late = setTimeout(() => {
     stream.fail(new TapwrightError('connection_dropped', `${peer} did not greet within ${connectTimeoutMs} ms`));
@@ -218,12 +222,12 @@ function startClient(
     if (failure !== null) throw failure;
     stream.write(bytes);
   };
-  const stroke = async (of: Key, shift: boolean): Promise<void> => {
-    if (shift) key(KEYS.shift, true);
+  const stroke = async (of: Key, held: Key | null): Promise<void> => {
+    if (held !== null) key(held, true);
     key(of, true);
     await sleep(EVENT_MS);
     key(of, false);
-    if (shift) key(KEYS.shift, false);
+    if (held !== null) key(held, false);
     await sleep(EVENT_MS);
   };
   const hold = async (at: Point, ms: number): Promise<void> => {
@@ -265,6 +269,7 @@ function startClient(
         () => `${peer} sent no whole frame within ${timeout} ms: its machine may hang`,
       );
     },
+    hover: (at) => pointer(at, 0),
     tap: (at) => hold(at, 3 * EVENT_MS),
     longPress: hold,
     swipe: async (from, to, ms) => {
@@ -282,10 +287,11 @@ function startClient(
     type: async (text) => {
       const keys = [...text].map(keyOf);
       if (keys.includes(null)) return false;
-      for (const each of keys) await stroke(each!.key, each!.shift);
+      for (const each of keys) await stroke(each!.key, each!.shift ? KEYS.shift : null);
       return true;
     },
-    press: (name) => stroke(KEYS[name], false),
+    press: (name) => stroke(KEYS[name], null),
+    selectAll: () => stroke(keyOf('a')!.key, KEYS.control),
     clipboard: (text) => {
       if (!isLatin1(text)) return false;
       const bytes = Buffer.from(text, 'latin1');

@@ -68,4 +68,13 @@ describe('attention kernels', () => {
     attention.release(second, 800_000);
     expect(attention.used()).toBe(used);
   });
+
+  it('is as before after it had no more memory to give', () => {
+    const attention = createAttention();
+    const first = attention.allocate(2000);
+    const used = attention.used();
+    expect(() => attention.allocate(2 ** 31)).toThrow('no room for more');
+    expect(attention.used()).toBe(used);
+    expect(attention.allocate(5000)).toBeGreaterThan(first);
+  });
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import loadWabt from 'wabt';
+import { TapwrightError } from '../../domain/errors.ts';
 
 /** What is used of the global of that name, which the types of Node leave out. */
 interface WebAssemblyApi {
@@ -41,6 +42,7 @@ async function compile(): Promise<object> {
 
 const PAGE = 65536;
 const SMALLEST = 1024;
+const LARGE = 2 ** 20;
 
 /**
  * Attention over keys and values that stay in the memory of the kernels, so that no step copies them. Places are indices
@@ -71,21 +73,39 @@ export function createAttention(): Attention {
   const free = new Map<number, number[]>();
   let scores = { at: 0, count: 0 };
 
-  const sizeOf = (count: number): number => 2 ** Math.ceil(Math.log2(Math.max(SMALLEST, count)));
+  /** Powers of two up to a million numbers, whole millions beyond. */
+  const sizeOf = (count: number): number =>
+    count > LARGE ? LARGE * Math.ceil(count / LARGE) : 2 ** Math.ceil(Math.log2(Math.max(SMALLEST, count)));
 
+  /** Errors: `engine_refused` when there is no more memory; nothing has changed then. */
   function allocate(count: number): number {
     const size = sizeOf(count);
-    used += size;
     const known = free.get(size)?.pop();
-    if (known !== undefined) return known;
-    const at = top;
-    top += size;
-    if (top > view.length) {
-      // A quarter more than is needed: each growth may copy everything.
-      memory.grow(Math.ceil((1.25 * top - view.length) * (4 / PAGE)));
-      view = new Float32Array(memory.buffer);
+    const at = known ?? top;
+    if (known === undefined) {
+      if (top + size > view.length) grow(top + size);
+      top += size;
     }
+    used += size;
     return at;
+  }
+
+  /** A quarter more than is needed, because each growth may copy everything; the need alone where that is too much. */
+  function grow(length: number): void {
+    const pages = (to: number): number => Math.ceil((to - view.length) * (4 / PAGE));
+    for (const wanted of [pages(1.25 * length), pages(length)]) {
+      try {
+        memory.grow(wanted);
+        view = new Float32Array(memory.buffer);
+        return;
+      } catch {
+        // Said below.
+      }
+    }
+    throw new TapwrightError(
+      'engine_refused',
+      `keys and values of ${(used / 2 ** 18).toFixed(0)} MiB are kept, and there is no room for more: sample fewer rows at a time (engine.maxBatch) or fewer tokens a row`,
+    );
   }
 
   function release(at: number, count: number): void {
@@ -100,6 +120,7 @@ export function createAttention(): Attention {
   function scratch(count: number): number {
     if (scores.count < count + 4) {
       if (scores.count > 0) release(scores.at, scores.count);
+      scores = { at: 0, count: 0 };
       scores = { at: allocate(2 * count + 4), count: 2 * count + 4 };
     }
     return scores.at;

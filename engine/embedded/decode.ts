@@ -2,7 +2,7 @@ import type { Tensor, TensorOps } from '../tensor.ts';
 import { createAttention } from './attention.ts';
 import { COPY_WIDTH } from './layout.ts';
 import type { Outputs, Prefilled, Tile } from './model.ts';
-import { samplingRows } from './tiles.ts';
+import { MAX_SAMPLING_ROWS, samplingRows } from './tiles.ts';
 import type { DeviceWeights } from './weights.ts';
 
 /** One sequence that is being decoded. What is kept of it holds its own positions only: no padding, no neighbour. */
@@ -107,6 +107,7 @@ export function createDecoder(ops: TensorOps): Decoder {
   function room(count: number): number {
     if (scratch.count < count) {
       if (scratch.count > 0) attention.release(scratch.at, scratch.count);
+      scratch = { at: 0, count: 0 };
       scratch = { at: attention.allocate(count), count };
     }
     return scratch.at;
@@ -136,6 +137,60 @@ export function createDecoder(ops: TensorOps): Decoder {
     return out;
   };
 
+  /** One unread token: the `now`-th of its row. */
+  interface Fed {
+    row: RowState;
+    now: number;
+  }
+  // A row's tokens stand in order, so each finds the keys of those before it in place.
+  const unread = (row: RowState, to: number): Fed[] =>
+    Array.from({ length: to - row.fed }, (_, j) => ({ row, now: row.fed + j }));
+
+  /** Reads tokens, MAX_SAMPLING_ROWS at most; what the last layer makes of each, (count, d). */
+  function feed(weights: DeviceWeights, fed: readonly Fed[]): Float32Array {
+    const { width: d, heads, layers, copy } = weights.layout.config;
+    const head = d / heads;
+    const count = samplingRows(fed.length);
+    const x = new Float32Array(count * d);
+    fed.forEach(({ row, now }, i) => {
+      const [token, before] = [row.context[now]!, now > 0 ? row.context[now - 1]! : -1];
+      for (let j = 0; j < d; j++) {
+        const own = weights.current[token * d + j]!;
+        x[i * d + j] = before < 0 ? own : own + weights.previous[before * d + j]!;
+      }
+    });
+    const stride = (last: boolean): number => 3 * d + (last && copy ? COPY_WIDTH : 0);
+    for (let l = 0; l < layers; l++) {
+      const w = weights.layers[l]!;
+      const wide = stride(l === layers - 1);
+      const qkv = product(norm(x, d, null), count, w.qkv());
+      const asked = room(count * (wide + d));
+      const results = asked + count * wide;
+      attention.floats().set(qkv, asked);
+      fed.forEach(({ row, now }, i) => {
+        // The scores' room may have moved it.
+        const memory = attention.floats();
+        const at = asked + i * wide;
+        turn(memory, at, 2 * d, head, row.offset + now);
+        const { keys, values } = places(row, d, l);
+        memory.copyWithin(keys + now * d, at + d, at + 2 * d);
+        memory.copyWithin(values + now * d, at + 2 * d, at + 3 * d);
+        if (wide > 3 * d) {
+          memory.copyWithin(places(row, d, layers).keys + now * COPY_WIDTH, at + 3 * d, at + wide);
+        }
+        attention.attend(at, keys, values, now + 1, d, head, results + i * d);
+      });
+      // Its own copy: rows of the tile that nothing is fed to are zeros.
+      const attended = new Float32Array(count * d);
+      attended.set(attention.floats().subarray(results, results + fed.length * d));
+      const o = product(attended, count, w.wo);
+      for (let i = 0; i < x.length; i++) x[i]! += o[i]!;
+      const m = mlp(norm(x, d, null), count, w.w1, w.w2);
+      for (let i = 0; i < x.length; i++) x[i]! += m[i]!;
+    }
+    return x;
+  }
+
   return {
     start: (weights, tile, prefilled, b, more) => {
       const { width: d, layers } = weights.layout.config;
@@ -163,50 +218,15 @@ export function createDecoder(ops: TensorOps): Decoder {
     end: (row) => attention.release(row.cache, row.cached),
 
     step: (weights, rows) => {
-      const { width: d, heads, layers, copy } = weights.layout.config;
-      const head = d / heads;
-      // A row's tokens stand in order, so each finds the keys of those before it in place.
-      const fed = rows.flatMap((row) =>
-        Array.from({ length: row.length - row.fed }, (_, j) => ({ row, now: row.fed + j })),
-      );
-      const count = samplingRows(fed.length);
-      const x = new Float32Array(count * d);
-      fed.forEach(({ row, now }, i) => {
-        const [token, before] = [row.context[now]!, now > 0 ? row.context[now - 1]! : -1];
-        for (let j = 0; j < d; j++) {
-          const own = weights.current[token * d + j]!;
-          x[i * d + j] = before < 0 ? own : own + weights.previous[before * d + j]!;
+      const { width: d, layers, copy } = weights.layout.config;
+      // A long run of tokens that a mask left no choice about is read in pieces, the last of them with the other rows.
+      for (const row of rows) {
+        for (; row.length - row.fed > MAX_SAMPLING_ROWS; row.fed += MAX_SAMPLING_ROWS) {
+          feed(weights, unread(row, row.fed + MAX_SAMPLING_ROWS));
         }
-      });
-      const stride = (last: boolean): number => 3 * d + (last && copy ? COPY_WIDTH : 0);
-      for (let l = 0; l < layers; l++) {
-        const w = weights.layers[l]!;
-        const wide = stride(l === layers - 1);
-        const qkv = product(norm(x, d, null), count, w.qkv());
-        const asked = room(count * (wide + d));
-        const results = asked + count * wide;
-        attention.floats().set(qkv, asked);
-        fed.forEach(({ row, now }, i) => {
-          // The scores' room may have moved it.
-          const memory = attention.floats();
-          const at = asked + i * wide;
-          turn(memory, at, 2 * d, head, row.offset + now);
-          const { keys, values } = places(row, d, l);
-          memory.copyWithin(keys + now * d, at + d, at + 2 * d);
-          memory.copyWithin(values + now * d, at + 2 * d, at + 3 * d);
-          if (wide > 3 * d) {
-            memory.copyWithin(places(row, d, layers).keys + now * COPY_WIDTH, at + 3 * d, at + wide);
-          }
-          attention.attend(at, keys, values, now + 1, d, head, results + i * d);
-        });
-        // Its own copy: rows of the tile that nothing is fed to are zeros.
-        const attended = new Float32Array(count * d);
-        attended.set(attention.floats().subarray(results, results + fed.length * d));
-        const o = product(attended, count, w.wo);
-        for (let i = 0; i < x.length; i++) x[i]! += o[i]!;
-        const m = mlp(norm(x, d, null), count, w.w1, w.w2);
-        for (let i = 0; i < x.length; i++) x[i]! += m[i]!;
       }
+      const fed = rows.flatMap((row) => unread(row, row.length));
+      const x = feed(weights, fed);
       const ends = samplingRows(rows.length);
       const newest = new Float32Array(ends * d);
       let end = 0;

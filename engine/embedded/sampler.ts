@@ -156,11 +156,15 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
         else i++;
       }
       room -= jobs.length;
-      guarded(jobs, () => prefill(weights, jobs, length));
+      let roomy = false;
+      guarded(jobs, () => (roomy = prefill(weights, jobs, length)));
+      if (!roomy) return;
     }
   }
 
-  function prefill(weights: DeviceWeights, jobs: Job[], length: number): void {
+  /** False when rows were put back because there is no memory for them now. */
+  function prefill(weights: DeviceWeights, jobs: Job[], length: number): boolean {
+    const postponed: Job[] = [];
     const rows = samplingRows(jobs.length);
     // Rows beyond the jobs are padding only.
     const tokens = leftPad(
@@ -174,14 +178,30 @@ export function createSampler(options: { model: Model; decoder: Decoder; maxBatc
     const size = 2 * width;
     const distribution = distributionOf(vocab);
     jobs.forEach((job, b) => {
+      const row = begin(job, () => decoder.start(weights, tile, prefilled, b, job.params.maxTokens));
+      if (row === null) return void (job.settled || postponed.push(job));
       if (job.params.wantHidden) job.out.hidden = prefilled.hidden!.slice(b * size, (b + 1) * size);
       distribution.fill(prefilled.outputs, b, tokens, b * length, length, job.tracker.support());
       take(job, distribution);
-      if (job.settled) return;
-      const row = decoder.start(weights, tile, prefilled, b, job.params.maxTokens);
+      if (job.settled) return decoder.end(row);
       learn(job, row, job.prompt.length);
       live.push({ job, row });
     });
+    waiting.unshift(...postponed);
+    return postponed.length === 0;
+  }
+
+  /** A row with its place in memory. Null without room: it waits for those that are being decoded, or fails when there are none. */
+  function begin(job: Job, start: () => RowState): RowState | null {
+    try {
+      return start();
+    } catch (error) {
+      if (live.length === 0) {
+        job.settled = true;
+        job.reject(error);
+      }
+      return null;
+    }
   }
 
   /** Each row's next token from its output distribution. */

@@ -47,7 +47,7 @@ export function createService(options: ServiceOptions) {
   const makeModel = createModelFactory({ ops, model, checkpoints, helper: options.helper });
   const sampler = createSampler({ model, decoder: createDecoder(ops), maxBatch });
   const samplerWeights = createSamplerWeights({ ops, checkpoints, keep: 8 });
-  const futures = createFutures({ keep: 20_000, keepFetched: 64 });
+  const futures = createFutures({ keep: 20_000, keepFetched: 256 });
   const sessions = new Map<string, { seen: number; samplers: Map<string, string> }>();
   const samplers = new Map<string, string>();
   const models = new Map<string, TrainingModel>();

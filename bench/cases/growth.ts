@@ -21,9 +21,19 @@ const SWEEPS: { title: string; key: keyof Size; values: number[] }[] = [
   { title: 'episodes', key: 'rows', values: [32, 128, 512, 2048] },
 ];
 
-async function point({ width, prompt, rows }: Size): Promise<Point> {
+/** The size that all sweeps share is measured once. */
+const known = new Map<string, Promise<Point>>();
+function point(size: Size): Promise<Point> {
+  const key = JSON.stringify(Object.values(size));
+  const found = known.get(key) ?? measure(size);
+  known.set(key, found);
+  return found;
+}
+
+async function measure({ width, prompt, rows }: Size): Promise<Point> {
   const args = ['--import', 'tsx', SCRIPT, String(width), String(prompt), String(rows)];
   const { stdout } = await execa(process.execPath, args, { stderr: 'inherit' });
+  process.stderr.write('.');
   return JSON.parse(stdout.trim().split('\n').at(-1)!) as Point;
 }
 
@@ -38,9 +48,9 @@ export async function growthCase(): Promise<CaseResult> {
       const times = (of: keyof Point): string => (before === null ? '' : `x ${(now[of] / before[of]).toFixed(2)}`);
       rows.push([
         value,
-        `${(1000 * now.train).toFixed(0)} ms ${times('train')}`,
-        `${(1000 * now.sample).toFixed(0)} ms ${times('sample')}`,
-        `${(now.memory / 2 ** 20).toFixed(0)} MiB ${times('memory')}`,
+        `${(1000 * now.train).toFixed(0)} ms ${times('train')}`.trim(),
+        `${(1000 * now.sample).toFixed(0)} ms ${times('sample')}`.trim(),
+        `${(now.memory / 2 ** 20).toFixed(0)} MiB ${times('memory')}`.trim(),
       ]);
       before = now;
     }

@@ -60,12 +60,21 @@ export async function judgesCase(options: { rounds: number; updates: number }): 
   const all = [...sets(options.updates), ...FROZEN];
   const found = await alternate(
     options.rounds,
-    async () => (await timedRun('bare', CONFIG, all)).seconds,
-    async () => (await timedRun('bare', CONFIG, all, { flags: ['--unjudged'] })).seconds,
+    async () => (await timedRun('bare', CONFIG, all, { after: 2 })).seconds,
+    async () => (await timedRun('bare', CONFIG, all, { after: 2, flags: ['--unjudged'] })).seconds,
   );
   return {
     ratios: [ratioOf('pipeline/judges', 'update time with judges / without', found.ratios)],
-    tables: [],
+    tables: [
+      {
+        title: `${options.updates - 2} updates of 16 x 8 attempts`,
+        columns: ['', 'seconds'],
+        rows: [
+          ['with judges', median(found.a).toFixed(1)],
+          ['without', median(found.b).toFixed(1)],
+        ],
+      },
+    ],
     notes: [],
   };
 }

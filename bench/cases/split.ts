@@ -55,6 +55,7 @@ export async function splitCase(): Promise<CaseResult> {
     ];
     const after = ROWS_BEFORE + WARM - 1;
     const bare = await timedRun('bare', 'configs/quickstart.yaml', sets, { flags: ['--spent'], after });
+    process.stderr.write('.');
     const durable = await timedRun('temporal', 'configs/quickstart.yaml', sets, { after });
     const all = bare.lines
       .filter((line) => line.startsWith('spent '))

@@ -61,7 +61,9 @@ export async function alternate(
   const out = { a: [] as number[], b: [] as number[], ratios: [] as number[] };
   const settled = async (side: () => Promise<number> | number): Promise<number> => {
     await sleep(SETTLE_MS);
-    return side();
+    const figure = await side();
+    process.stderr.write('.');
+    return figure;
   };
   for (let round = warm ? 0 : 1; round <= rounds; round++) {
     const early = round % 2 === 0 ? await settled(a) : null;
@@ -72,6 +74,7 @@ export async function alternate(
     out.b.push(other);
     out.ratios.push(own / other);
   }
+  process.stderr.write('\n');
   return out;
 }
 

@@ -4,12 +4,30 @@ import type { Ratio } from './alternate.ts';
 
 const FILE = new URL('../budget.json', import.meta.url);
 const schema = z.record(z.string(), z.strictObject({ min: z.number().optional(), max: z.number().optional() }));
+/** Ratios that can have a bound. */
+const BOUND_KEYS = [
+  ...['engine/train', 'engine/train-2', 'engine/sample', 'hash/imagehash'],
+  ...['pipeline/temporal', 'pipeline/judges', 'episodes/throughput', 'episodes/memory'],
+];
 /** By a ratio's key: what its median may be. */
 export type Budget = z.output<typeof schema>;
 
 /** Errors: a file that is no budget, with the place in it. */
 export async function readBudget(): Promise<Budget> {
-  const parsed = schema.safeParse(JSON.parse(await readFile(FILE, 'utf8')));
+  const text = await readFile(FILE, 'utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`bench/budget.json is not JSON: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+  const parsed = schema.safeParse(value);
+  const strange = Object.keys(parsed.data ?? {}).filter((key) => !BOUND_KEYS.includes(key));
+  if (strange.length > 0) {
+    throw new Error(`bench/budget.json: no ratio ${strange.join(', ')}: there are ${BOUND_KEYS.join(', ')}`);
+  }
   if (parsed.success) return parsed.data;
   throw new Error(`bench/budget.json: ${z.prettifyError(parsed.error)}`);
 }

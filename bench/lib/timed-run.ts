@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { untilDone } from './clean-up.ts';
 import { familyMemory } from './memory.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -55,6 +56,7 @@ export async function timedRun(
   let complaints = '';
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
   child.stderr.on('data', (chunk: Buffer) => (complaints = (complaints + chunk.toString()).slice(-2_000)));
+  const done = untilDone(child, home);
   let ended: number | string | null = null;
   child.once('close', (code, signal) => (ended = signal ?? code));
   try {
@@ -83,5 +85,6 @@ export async function timedRun(
   } finally {
     child.kill();
     await rm(home, { recursive: true, force: true });
+    done();
   }
 }

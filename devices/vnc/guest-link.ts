@@ -25,7 +25,7 @@ export const guestState = z.object({
   notes: named,
   tasks: named,
   alarms: named,
-  items: z.array(z.object({ name: z.string(), price: z.number(), cart: z.number() })),
+  items: z.array(z.object({ name: z.string(), price: z.number(), cart: z.number(), ordered: z.number() })),
 });
 export type GuestState = z.output<typeof guestState>;
 

@@ -67,7 +67,7 @@ function phone({ snapshot = '{"seed":1,"set":["counter 3"]}', faults = {} as Rec
     guest: {
       events: () => Promise.resolve(events),
       reset: (seed: number) => Promise.resolve(void at.asked.push(`reset ${seed}`)),
-      set: (line: string) => Promise.resolve(void at.asked.push(`set ${line}`)),
+      set: (lines: string[]) => Promise.resolve(void at.asked.push(`set ${lines.join(', ')}`)),
       state: () => Promise.resolve({ events }),
       freeze: () => void (at.deaf = true),
     },
@@ -155,11 +155,15 @@ describe('an attempt on a virtual phone', () => {
 
 it('names what an expert means by what was read of it', () => {
   const elements = ['wi fi', 'bluetooth', 'back'].map((label) => ({ ...field(''), label }));
-  const read = (intent: Intent): Intent => asRead(intent, elements);
-  expect(read({ kind: 'tap', target: 'wifi' })).toEqual({ kind: 'tap', target: 'wi fi' });
-  expect(read({ kind: 'tap', target: 'bluetooth' })).toEqual({ kind: 'tap', target: 'bluetooth' });
-  expect(read({ kind: 'tap', target: 'airplane mode' })).toEqual({ kind: 'tap', target: 'airplane mode' });
-  expect(read({ kind: 'swipe', direction: 'up' })).toEqual({ kind: 'swipe', direction: 'up' });
+  const read = (intent: Intent) => asRead({ intent, reasoning: 'see wifi', remaining: 'done' }, elements);
+  expect(read({ kind: 'tap', target: 'wifi' })).toEqual({
+    intent: { kind: 'tap', target: 'wi fi' },
+    reasoning: 'see wi fi',
+    remaining: 'done',
+  });
+  expect(read({ kind: 'tap', target: 'bluetooth' })?.intent).toEqual({ kind: 'tap', target: 'bluetooth' });
+  expect(read({ kind: 'tap', target: 'airplane mode' })).toBeNull();
+  expect(read({ kind: 'swipe', direction: 'up' })?.intent).toEqual({ kind: 'swipe', direction: 'up' });
   expect([editDistance('wifi', 'wi fi'), editDistance('', 'abc'), editDistance('kitten', 'sitting')]).toEqual([
     1, 3, 3,
   ]);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCanvas } from '@napi-rs/canvas';
 import { TapwrightError, asTapwrightError } from '../../domain/index.ts';
-import type { ActionReceipt, Intent, OutlineElement, Point, Screen } from '../../domain/index.ts';
+import type { ActionReceipt, OutlineElement, Point, Screen } from '../../domain/index.ts';
 import { createRandom } from '../../rl/random.ts';
 import type { DeviceHandle, ExpertMove, OpenOptions } from '../device.ts';
 import type { GuestState } from './guest-link.ts';
@@ -130,7 +130,7 @@ export function createPhoneHandle(options: Options): DeviceHandle {
       guarded(async () => {
         await machine.rollback(state.tag, state.mark);
         await machine.guest.reset(snapshot.seed);
-        for (const line of snapshot.set) await machine.guest.set(line);
+        await machine.guest.set(snapshot.set);
         const { mark } = await look();
         const expected = options.firstScreen(task.id, mark.digest);
         if (expected !== mark.digest) {
@@ -179,7 +179,7 @@ export function createPhoneHandle(options: Options): DeviceHandle {
     expert: () =>
       guarded(async (): Promise<ExpertMove | null> => {
         const move = oracle.expert(task, bare(await machine.guest.state()));
-        return move === null ? null : { ...move, intent: asRead(move.intent, shown?.elements ?? []) };
+        return move === null ? null : asRead(move, shown?.elements ?? []);
       }),
     noteAnswer: () => undefined,
     close: async () => {
@@ -190,16 +190,25 @@ export function createPhoneHandle(options: Options): DeviceHandle {
   };
 }
 
-/** An expert knows labels as they are; a planner may name only what is read. */
-export function asRead(intent: Intent, elements: readonly OutlineElement[]): Intent {
-  if (!('target' in intent) || intent.target === undefined) return intent;
+/**
+ * An expert's move in the words that were read: it knows labels as they are, and a planner may name only what it sees. Null
+ * when the target was not read at all.
+ */
+export function asRead(move: ExpertMove, elements: readonly OutlineElement[]): ExpertMove | null {
+  const { intent } = move;
+  if (!('target' in intent) || intent.target === undefined) return move;
   const { target } = intent;
-  if (elements.some((e) => e.label === target)) return intent;
+  if (elements.some((e) => e.label === target)) return move;
   const near = elements
     .map(({ label }) => ({ label, distance: editDistance(label, target) }))
     .filter(({ distance }) => distance <= MISREAD * target.length)
     .sort((a, b) => a.distance - b.distance)[0];
-  return near === undefined ? intent : { ...intent, target: near.label };
+  if (near === undefined) return null;
+  return {
+    ...move,
+    intent: { ...intent, target: near.label },
+    reasoning: move.reasoning.replace(target, near.label),
+  };
 }
 
 function parseSnapshot(text: string): VncSnapshot {

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { TapwrightError, asTapwrightError } from '../../domain/errors.ts';
 import { hashHex, screenHash } from '../../rl/index.ts';
 import type { GuestLink } from './guest-link.ts';
+import { RAM_MB } from './machine.ts';
 import type { QmpClient } from './qmp.ts';
 import type { RfbClient, RfbFrame } from './rfb.ts';
 
@@ -160,10 +161,10 @@ export function controlMachine({ qmp, rfb, guest, folder, rollbackTimeoutMs }: C
   };
 }
 
-const SMALL_BYTES = 1024 * 1024;
+/** There is no room for a machine's memory. */
 async function isFull(folder: string): Promise<boolean> {
   const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize < SMALL_BYTES;
+  return bavail * bsize < RAM_MB * 1024 * 1024;
 }
 
 /** A tag goes into a line for the monitor as it is. */

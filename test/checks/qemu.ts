@@ -126,9 +126,9 @@ async function failures(machine: MachineManifest, guest: GuestFiles, state: Save
     await vm.rollback(state.tag, state.mark);
     say('  and a rollback made it go on');
     // What was done a moment before a save is in it.
-    await vm.guest.set('counter 42');
+    await vm.guest.set(['counter 42']);
     const mark = await vm.save('written');
-    await vm.guest.set('counter 7');
+    await vm.guest.set(['counter 7']);
     await vm.rollback('written', mark);
     const { counter } = await vm.guest.state();
     if (counter !== 42) wrong(`a save right after a write holds ${counter}, expected 42`);

@@ -188,6 +188,8 @@ async function fullDisk(machine: MachineManifest, guest: GuestFiles, state: Save
 const RUN = 'check-qemu';
 const SETS = [
   ...['sft.demonstrations=24', 'sft.steps=10', 'learn.updates=3', 'learn.tasks=3', 'learn.attempts=3'],
+  // What fails is to be counted, not made again.
+  ...['rollout.infraRetries=0', 'learn.minValidFraction=0'],
   ...['rollout.maxSteps=8', 'evaluation.instances.heldout-params=3', 'evaluation.instances.heldout-skin=0'],
 ];
 
@@ -247,9 +249,21 @@ async function training(folder: string): Promise<void> {
   const replaced = log.split('\n').filter((line) => line.includes('is replaced'));
   for (const line of replaced) say(`  ${line}`);
   if (replaced.length < 2) wrong(`${replaced.length} machines were replaced, expected 2`);
+  const masked = sums.get('rollout/masked') ?? 0;
+  if (masked === 0 || masked > replaced.length) wrong(`${masked} attempts are masked, of ${replaced.length} machines`);
+  await replayed(env);
   await sleep(500);
   const left = (await readdir(tmpdir())).filter((name) => name.startsWith('tapwright-vm-'));
   if (left.length > 0) wrong(`folders of machines were left: ${left.join(', ')}`);
+}
+
+/** Recorded attempts once more, on machines that never saw them. */
+async function replayed(env: NodeJS.ProcessEnv): Promise<void> {
+  const args = ['bin/tapwright.mjs', 'replay', RUN, '--where', 'phase=train', '--limit', '6', '--json'];
+  const { stdout } = spawnSync(process.execPath, args, { cwd: ROOT, env, encoding: 'utf8', timeout: 300_000 });
+  const said = JSON.parse(stdout) as { of: number; identical: number; told: unknown[] };
+  say(`  ${said.identical} of ${said.of} attempts are identical on other machines`);
+  if (said.of === 0 || said.identical !== said.of) wrong(`replays differ: ${JSON.stringify(said.told)}`);
 }
 
 async function main(): Promise<boolean> {

@@ -1,6 +1,6 @@
-import pLimit from 'p-limit';
 import { asTapwrightError } from '../../domain/errors.ts';
 import type { DeviceBackend } from '../device.ts';
+import { createSlots } from '../slots.ts';
 import { describeMachine, findGuest } from './machine.ts';
 import { loadOcrModels } from './ocr/models.ts';
 import { outlineOfText } from './ocr/outline.ts';
@@ -29,7 +29,7 @@ const MAX_KNOWN = 5_000;
  * whole machine. A machine that failed in any way is ended, and the next attempt gets a new one from the same state.
  */
 export function createVncBackend({ oracle, maxMachines, log = () => {} }: VncBackendOptions): DeviceBackend {
-  const slots = pLimit(maxMachines);
+  const slots = createSlots(maxMachines);
   const idle: QemuMachine[] = [];
   const all = new Set<QemuMachine>();
   const outlines = new Map<string, ReadScreen>();
@@ -76,15 +76,7 @@ export function createVncBackend({ oracle, maxMachines, log = () => {} }: VncBac
     name: 'vnc',
     capabilities: { touch: true, unicodeText: false, snapshot: 'machine', outline: true, groundTruth: true },
     async open(open) {
-      // A slot is held from open to close, so that a burst of attempts never starts more machines than there may be.
-      let release: () => void = () => undefined;
-      const closed = new Promise<void>((resolve) => (release = resolve));
-      await new Promise<void>((granted) => {
-        void slots(() => {
-          granted();
-          return closed;
-        });
-      });
+      const release = await slots();
       try {
         const { reader, state } = await prepared();
         let machine = idle.pop();

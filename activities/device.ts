@@ -76,7 +76,7 @@ export async function createDeviceActivities(
     // The next one may find the file free.
     table.catch(() => (table = null));
     const made = createDirectPorts({
-      backend: await rooms.backend(await rooms.suite(suite, config)),
+      backend: await rooms.backend(await rooms.suite(suite, config), config),
       leases: await table,
       planner,
       grounder,
@@ -151,7 +151,7 @@ export async function createDeviceActivities(
       const { config, tokenizer } = await agent(run);
       const { seed, sft } = config;
       const suite = await rooms.suite(config.suite, config);
-      const backend = await rooms.backend(suite);
+      const backend = await rooms.backend(suite, config);
       const rows: DemonstrationRow[] = [];
       for (let draw = from; draw < to; draw++) {
         const index = taskIndex('demo', 0, draw);

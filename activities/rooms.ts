@@ -12,15 +12,16 @@ export type TrainingSuite = Suite & { demonstration?(seed: number, index: number
 export interface Rooms {
   /** A suite, its training draws mixed as a config says. Errors: `not_found`, with the names there are. */
   suite(id: string, config: RunConfig): Promise<TrainingSuite>;
-  /** The one backend of a kind on this host. */
-  backend(suite: Suite): Promise<DeviceBackend>;
+  /** The one backend of a kind on this host; how many devices it has is said by the first config that asks. */
+  backend(suite: Suite, config: RunConfig): Promise<DeviceBackend>;
   close(): Promise<void>;
 }
 
 export function createRooms(): Rooms {
   const open: DeviceBackend[] = [];
+  let devices = 1;
   const backends = remember(async (kind: string) => {
-    const backend = await loadBackend(kind);
+    const backend = await loadBackend(kind, devices);
     open.push(backend);
     return backend;
   });
@@ -31,15 +32,24 @@ export function createRooms(): Rooms {
   return {
     suite: (id, { learn, tasks }) =>
       suites(JSON.stringify([id, { wideSkinFraction: learn.curriculum.wideSkinFraction, ...tasks }])),
-    backend: (suite) => backends(suite.backend),
+    backend: (suite, config) => {
+      devices = config.devices.count;
+      return backends(suite.backend);
+    },
     close: async () => {
       await Promise.all(open.map((backend) => backend.close()));
     },
   };
 }
 
-async function loadBackend(kind: string): Promise<DeviceBackend> {
+async function loadBackend(kind: string, devices: number): Promise<DeviceBackend> {
   if (kind === 'sim') return (await import('../devices/sim/backend.ts')).createSimBackend();
+  if (kind === 'vnc') {
+    const { createVncBackend } = await import('../devices/vnc/backend.ts');
+    const { createPhoneOracle } = await import('../suites/vnc/suite.ts');
+    const log = (line: string): void => void process.stderr.write(`${line}\n`);
+    return createVncBackend({ oracle: createPhoneOracle(), maxMachines: devices, log });
+  }
   const { createBrowserBackend } = await import('../devices/browser/backend.ts');
   const { createMiniwobOracle } = await import('../suites/miniwob/suite.ts');
   const { miniwobPages } = await import('../suites/miniwob/pages.ts');

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import { guestFolder, QEMU, usableAcceleration } from '../devices/vnc/machine.ts';
 import {
   findChromium,
   findMiniwob,
@@ -42,6 +43,8 @@ export async function doctor(env: NodeJS.ProcessEnv = process.env): Promise<Part
     postgres(env),
     chromium(env),
     miniwob(env),
+    qemu(env),
+    guest(),
     tool('python3', ['--version'], 'fetches the native tensor library and the MiniWoB++ pages', env),
     tool('go', ['version'], 'builds the Temporal server when there is none', env),
     tool('g++', ['--version'], 'builds the binding of the native tensor library', env),
@@ -177,6 +180,32 @@ function miniwob(env: NodeJS.ProcessEnv): Part {
       found === null
         ? `Only for the miniwob suite: run \`npm run setup -- --browser\`; they go to ${miniwobHtmlDir(env)}.`
         : null,
+  };
+}
+
+async function qemu(env: NodeJS.ProcessEnv): Promise<Part> {
+  const path = which(QEMU, env);
+  const version = path === null ? null : await firstLine(path, ['--version'], env);
+  return {
+    name: 'QEMU',
+    state: version === null ? 'optional' : 'ok',
+    where: path,
+    version: version === null ? null : `${version}, ${usableAcceleration()}`,
+    use: 'the machines of the vnc-phones suite',
+    whatToDo:
+      version === null ? 'Only for vnc-phones: as root on Debian `npm run setup -- --only qemu` installs it.' : null,
+  };
+}
+
+function guest(): Part {
+  const found = existsSync(join(guestFolder(), 'guest.json'));
+  return {
+    name: 'guest of QEMU',
+    state: found ? 'ok' : 'optional',
+    where: found ? guestFolder() : null,
+    version: null,
+    use: 'what runs in the machines of the vnc-phones suite',
+    whatToDo: found ? null : 'Only for vnc-phones: run `npm run setup -- --only guest`.',
   };
 }
 

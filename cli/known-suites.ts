@@ -4,4 +4,5 @@ import type { KnownSuite } from '../configs/checks.ts';
 export const KNOWN_SUITES: readonly KnownSuite[] = [
   { id: 'sim-phones', splits: ['train', 'validation', 'heldout-params', 'heldout-skin'] },
   { id: 'miniwob', splits: ['train', 'validation', 'heldout-params', 'heldout-tasks'] },
+  { id: 'vnc-phones', splits: ['train', 'validation', 'heldout-params', 'heldout-skin'] },
 ];

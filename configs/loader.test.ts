@@ -12,6 +12,7 @@ import { runConfigSchema } from './schema.ts';
 const suites = [
   { id: 'sim-phones', splits: ['train', 'validation', 'heldout-params', 'heldout-skin'] },
   { id: 'miniwob', splits: ['train', 'validation', 'heldout-params', 'heldout-tasks'] },
+  { id: 'vnc-phones', splits: ['train', 'validation', 'heldout-params', 'heldout-skin'] },
 ];
 const folder = mkdtempSync(join(tmpdir(), 'tapwright-config-'));
 const file = (name: string, text: string): string => {
@@ -151,7 +152,7 @@ describe('a bad config says where and what', () => {
   it('missing keys and a missing suite', () => {
     expect(refusal('name: a\nseed: 1\n')).toBe('bad.yaml:1:1: suite: expected string, it is missing');
     expect(refusal('name: a\nseed: 1\nsuite: atari\n')).toBe(
-      'bad.yaml:3:1: suite: there is no suite "atari"; known suites: sim-phones, miniwob',
+      'bad.yaml:3:1: suite: there is no suite "atari"; known suites: sim-phones, miniwob, vnc-phones',
     );
   });
 

@@ -14,7 +14,7 @@ const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).pre
 export const runConfigSchema = z.strictObject({
   name: z.string().min(1).max(60),
   seed: whole.max(0xffffffff),
-  suite: z.string().describe('train and evaluation suite: sim-phones or miniwob'),
+  suite: z.string().describe('train and evaluation suite: sim-phones, miniwob or vnc-phones'),
   scale: z.enum(SCALES).optional().describe('how much of everything (scale.ts); a key that is given itself wins'),
   tasks: section({
     only: z.array(z.string()).default([]).describe('tags, categories or templates to draw; empty: all'),

@@ -1,17 +1,17 @@
-// Makes a fresh clone ready to run: `npm run setup [-- --browser] [-- --only packages|tfjs|temporal|miniwob|chromium|guest]`.
+// Makes a fresh clone ready to run: `npm run setup [-- --browser] [-- --only packages|tfjs|temporal|miniwob|chromium|qemu|guest]`.
 // Plain JavaScript on Node built-ins, because it runs before any package is installed. Every part looks first whether
 // it is there already, so a second run takes a moment.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ensureChromium, ensureMiniwob } from './lib/browser.mjs';
-import { ensureGuest } from './lib/guest.mjs';
+import { ensureGuest, ensureQemu } from './lib/guest.mjs';
 import { ensurePackages } from './lib/packages.mjs';
 import { cacheDir, projectDir } from './lib/places.mjs';
 import { SetupError } from './lib/steps.mjs';
 import { ensureTemporal } from './lib/temporal.mjs';
 
-export const PARTS = ['packages', 'tfjs', 'temporal', 'miniwob', 'chromium', 'guest'];
+export const PARTS = ['packages', 'tfjs', 'temporal', 'miniwob', 'chromium', 'qemu', 'guest'];
 
 /**
  * Runs the set-up. `browser`: 'no', 'find' (fetch the pages, use a Chromium that is there; failures are only told),
@@ -30,6 +30,7 @@ export async function setup({ browser = 'no', only = null, log = (line) => proce
     await optional(() => ensureChromium({ install: browser !== 'find' }), browser, log);
   }
   // Only when it is asked for: it takes a kernel of 70 MB, and only live devices need it.
+  if (only === 'qemu') await ensureQemu();
   if (only === 'guest') await ensureGuest();
 }
 

@@ -5,8 +5,8 @@ export interface Suite {
   readonly id: string;
   readonly version: string;
   readonly licence: string;
-  /** Name of the device backend that runs it: `sim` or `browser`. */
-  readonly backend: 'sim' | 'browser';
+  /** Name of the device backend that runs it: `sim`, `browser` or `vnc`. */
+  readonly backend: 'sim' | 'browser' | 'vnc';
   readonly templates: readonly string[];
   readonly splits: readonly Split[];
   /**

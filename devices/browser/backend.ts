@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import pLimit from 'p-limit';
 import { TapwrightError } from '../../domain/index.ts';
 import type { DeviceBackend } from '../device.ts';
+import { createSlots } from '../slots.ts';
 import { CHROMIUM_FLAGS, requireChromium } from './chromium.ts';
 import { createPageHandle } from './page-handle.ts';
 import { INIT_SCRIPT } from './page-scripts.ts';
@@ -33,7 +33,7 @@ export function createBrowserBackend(options: BrowserBackendOptions): DeviceBack
       retryable: false,
     });
   const executablePath = options.executablePath ?? requireChromium();
-  const slots = pLimit(maxPages);
+  const slots = createSlots(maxPages);
   let browser: Promise<Browser> | null = null;
   let idle: Page[] = [];
 
@@ -84,15 +84,7 @@ export function createBrowserBackend(options: BrowserBackendOptions): DeviceBack
     name: 'browser',
     capabilities: { touch: true, unicodeText: true, snapshot: 'application', outline: true, groundTruth: true },
     async open(open) {
-      // A slot is held from open to close, so that a burst of attempts never opens more pages than `maxPages`.
-      let release: () => void = () => undefined;
-      const closed = new Promise<void>((resolve) => (release = resolve));
-      await new Promise<void>((granted) => {
-        void slots(() => {
-          granted();
-          return closed;
-        });
-      });
+      const release = await slots();
       try {
         const page = idle.pop() ?? (await freshPage());
         const url = (name: string): string => pathToFileURL(join(pages, 'miniwob', `${name}.html`)).href;

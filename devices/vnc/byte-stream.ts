@@ -6,6 +6,9 @@ const HIGH_WATER = 4 * 1024 * 1024;
 /** Largest piece that is read at once: nothing a server says makes us hold more. */
 export const MAX_READ = 64 * 1024 * 1024;
 
+/** Bytes that a peer may leave waiting before it counts as one that never reads. */
+const MAX_UNSENT = 1024 * 1024;
+
 /** A socket as a stream of exact pieces, one reader at a time. */
 export interface ByteStream {
   /** The next `n` bytes. Errors: `connection_dropped` when the peer is gone, or when `n` is out of bounds. */
@@ -18,7 +21,9 @@ export interface ByteStream {
 }
 
 export function createByteStream(socket: Socket, peer: string): ByteStream {
-  const chunks: Buffer[] = [];
+  let chunks: Buffer[] = [];
+  /** Chunks before this one are used up: shifting a long list for each of many small pieces would take quadratic time. */
+  let head = 0;
   let buffered = 0;
   let failure: TapwrightError | null = null;
   let waiting: { n: number; resolve: (bytes: Buffer) => void; reject: (error: unknown) => void } | null = null;
@@ -27,17 +32,18 @@ export function createByteStream(socket: Socket, peer: string): ByteStream {
     buffered -= n;
     const parts: Buffer[] = [];
     for (let left = n; left > 0;) {
-      const first = chunks[0]!;
+      const first = chunks[head]!;
       if (first.length <= left) {
         parts.push(first);
-        chunks.shift();
+        head += 1;
         left -= first.length;
       } else {
         parts.push(first.subarray(0, left));
-        chunks[0] = first.subarray(left);
+        chunks[head] = first.subarray(left);
         left = 0;
       }
     }
+    if (head > 1024 && 2 * head > chunks.length) [chunks, head] = [chunks.slice(head), 0];
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts, n);
   };
 
@@ -85,7 +91,10 @@ export function createByteStream(socket: Socket, peer: string): ByteStream {
         serve();
       }),
     write: (bytes) => {
-      if (failure === null) socket.write(bytes);
+      if (failure !== null) return;
+      socket.write(bytes);
+      if (socket.writableLength <= MAX_UNSENT) return;
+      fail(new TapwrightError('connection_dropped', `${peer} sends, and takes nothing of what is sent to it`));
     },
     fail,
     failure: () => failure,

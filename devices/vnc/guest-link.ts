@@ -25,7 +25,7 @@ export const guestState = z.object({
   notes: named,
   tasks: named,
   alarms: named,
-  items: z.array(z.object({ name: z.string(), price: z.number(), cart: z.number() })),
+  items: z.array(z.object({ name: z.string(), price: z.number(), cart: z.number(), ordered: z.number() })),
 });
 export type GuestState = z.output<typeof guestState>;
 
@@ -40,12 +40,15 @@ export interface GuestLink {
   events(): Promise<number>;
   /** Everything anew from a number. */
   reset(seed: number): Promise<void>;
-  /** One `set` line (guest/contents.c). Error: `invalid_input` with the guest's words. */
-  set(line: string): Promise<void>;
+  /** `set` lines (guest/contents.c), in order. Error: `invalid_input` with the guest's words. */
+  set(lines: readonly string[]): Promise<void>;
   /** For tests: the guest stands still for ever while QEMU lives. */
   freeze(): void;
   close(): void;
 }
+
+/** Lines on their way at once: a serial port has no flow control, and the kernel behind it keeps 4 KiB. */
+const AT_ONCE = 16;
 
 /** Errors of every call: `device_hung` after `timeoutMs`, `connection_dropped`, `frame_blank` for nonsense. */
 export function connectGuest(path: string, timeoutMs = 3_000): GuestLink {
@@ -78,11 +81,15 @@ export function connectGuest(path: string, timeoutMs = 3_000): GuestLink {
     outline: async () => (await ask('outline')) as OutlineElement[],
     events: async () => z.object({ events: z.number() }).parse(await ask('ping')).events,
     reset: async (seed) => void (await ask(`reset ${seed}`)),
-    set: async (line) => {
-      // The serial port reads ASCII lines; a longer one would be cut silently.
-      if (!/^[\x20-\x7e]{1,200}$/.test(line))
-        throw new TapwrightError('invalid_input', `not a line for a guest: ${line}`);
-      await ask(`set ${line}`);
+    set: async (lines) => {
+      for (const line of lines) {
+        // The serial port reads ASCII lines; a longer one would be cut silently.
+        if (!/^[\x20-\x7e]{1,200}$/.test(line))
+          throw new TapwrightError('invalid_input', `not a line for a guest: ${line}`);
+      }
+      for (let at = 0; at < lines.length; at += AT_ONCE) {
+        await Promise.all(lines.slice(at, at + AT_ONCE).map((line) => ask(`set ${line}`)));
+      }
     },
     freeze: () => void ask('freeze').catch(() => undefined),
     close: () => calls.fail(new TapwrightError('connection_dropped', `the connection to ${path} was closed here`)),

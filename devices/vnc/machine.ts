@@ -42,7 +42,7 @@ const DEVICES = [
 ];
 /** Nothing is printed: every byte of it would be drawn or sent while the guest could start. */
 const KERNEL_ARGUMENTS = 'quiet console=ttyS1 tsc=reliable no_timer_check random.trust_cpu=on mitigations=off';
-const RAM_MB = 160;
+export const RAM_MB = 160;
 
 /** Where set-up builds the guest; `TAPWRIGHT_GUEST` names another folder. */
 export function guestFolder(env: NodeJS.ProcessEnv = process.env): string {

@@ -119,8 +119,8 @@ describe('the serial port of a guest', () => {
     cleanup.push(() => guest.close());
     await guest.ready(1_000);
     expect(await guest.events()).toBe(7);
-    await expect(guest.set('bad 0 x')).rejects.toMatchObject({ code: 'invalid_input' });
-    await expect(guest.set('note 0 naïve')).rejects.toThrow('not a line for a guest');
+    await expect(guest.set(['bad 0 x'])).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(guest.set(['counter 1', 'note 0 naïve'])).rejects.toThrow('not a line for a guest');
     await expect(guest.state()).rejects.toMatchObject({ code: 'device_hung' });
   });
 

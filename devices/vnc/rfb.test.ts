@@ -165,6 +165,19 @@ describe('input', () => {
     await server.whenReceived(5, 19);
     expect(events().at(-1)).toEqual([0, 5, 5]);
     await holding;
+    // A swipe that is lifted on its way stays lifted.
+    const before = events().length;
+    const swiping = client.swipe({ x: 0, y: 0 }, { x: 40, y: 0 }, 400);
+    await server.whenReceived(5, before + 3);
+    client.lift();
+    await swiping;
+    await client.tap({ x: 9, y: 9 });
+    // What comes last has everything before it.
+    client.clipboard('end');
+    await server.whenReceived(6, 1);
+    const after = events().slice(before);
+    const lifted = after.findIndex(([buttons], k) => k > 1 && buttons === 0);
+    expect(after.slice(lifted)).toEqual([after[lifted], [0, 9, 9], [1, 9, 9], [0, 9, 9]]);
   });
 
   it('types with shift, with scancodes when the server takes them, and refuses what has no key', async () => {
@@ -212,6 +225,16 @@ describe('hostile servers', () => {
     ['a huge clipboard', Buffer.concat([Buffer.of(3, 0, 0, 0), u32(0x7fffffff)]), 'bytes of clipboard'],
     ['an encoding that was not offered', update(rect([0, 0, 1, 1], 7)), 'in encoding 7'],
     ['an unknown message', Buffer.of(99), 'the unknown type 99'],
+    [
+      'a size that is set again and again',
+      update(...Array.from({ length: 100 }, (_, i) => rect([0, 0, 60 + (i % 2), 48], -223))),
+      'over and over',
+    ],
+    [
+      'a copy of everything, again and again',
+      update(...Array.from({ length: 100 }, () => rect([0, 0, 64, 48], 1, Buffer.concat([u16(0), u16(0)])))),
+      'over and over',
+    ],
   ])('are dropped for %s', async (_what, bytes, words) => {
     const { client, server } = await pair();
     server.send(bytes);

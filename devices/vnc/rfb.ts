@@ -230,12 +230,21 @@ function startClient(
     if (held !== null) key(held, false);
     await sleep(EVENT_MS);
   };
+  /** A gesture's events; what lifts the pointer, or another gesture, ends it. */
+  let gestures = 0;
+  const gesture = (): ((at: Point, buttons: number) => void) => {
+    const own = ++gestures;
+    return (at, buttons) => {
+      if (own === gestures) pointer(at, buttons);
+    };
+  };
   const hold = async (at: Point, ms: number): Promise<void> => {
-    pointer(at, 0);
+    const touch = gesture();
+    touch(at, 0);
     await sleep(EVENT_MS);
-    pointer(at, 1);
+    touch(at, 1);
     await sleep(ms);
-    pointer(at, 0);
+    touch(at, 0);
   };
 
   return {
@@ -273,16 +282,17 @@ function startClient(
     tap: (at) => hold(at, 3 * EVENT_MS),
     longPress: hold,
     swipe: async (from, to, ms) => {
-      pointer(from, 0);
+      const touch = gesture();
+      touch(from, 0);
       await sleep(EVENT_MS);
-      pointer(from, 1);
+      touch(from, 1);
       for (let i = 1; i <= SWIPE_STEPS; i++) {
         await sleep(ms / SWIPE_STEPS);
         const part = i / SWIPE_STEPS;
-        pointer({ x: from.x + part * (to.x - from.x), y: from.y + part * (to.y - from.y) }, 1);
+        touch({ x: from.x + part * (to.x - from.x), y: from.y + part * (to.y - from.y) }, 1);
       }
       await sleep(EVENT_MS);
-      pointer(to, 0);
+      touch(to, 0);
     },
     type: async (text) => {
       const keys = [...text].map(keyOf);
@@ -302,6 +312,7 @@ function startClient(
       return true;
     },
     lift: () => {
+      gestures += 1;
       if (stream.failure() !== null) return;
       if (held !== null) pointer(held.at, 0);
       for (const each of [...down]) key(each, false);

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { TapwrightError, asTapwrightError } from '../../domain/errors.ts';
 import { hashHex, screenHash } from '../../rl/index.ts';
 import type { GuestLink } from './guest-link.ts';
+import { RAM_MB } from './machine.ts';
 import type { QmpClient } from './qmp.ts';
 import type { RfbClient, RfbFrame } from './rfb.ts';
 
@@ -75,7 +76,8 @@ export function controlMachine({ qmp, rfb, guest, folder, rollbackTimeoutMs }: C
   const monitor = async (line: string): Promise<void> => {
     const said = await qmp.human(line, rollbackTimeoutMs);
     if (said === '') return;
-    const full = /No space left|File too large/i.test(said);
+    // QEMU may call a full disk an input/output error.
+    const full = /No space left|File too large/i.test(said) || (line.startsWith('savevm') && (await isFull(folder)));
     throw new TapwrightError(full ? 'disk_full' : 'rollback_failed', `${line}: ${said}`);
   };
   const running = async (): Promise<boolean> =>
@@ -157,6 +159,12 @@ export function controlMachine({ qmp, rfb, guest, folder, rollbackTimeoutMs }: C
       return readPpm(bytes);
     },
   };
+}
+
+/** There is no room for a machine's memory. */
+async function isFull(folder: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize < RAM_MB * 1024 * 1024;
 }
 
 /** A tag goes into a line for the monitor as it is. */

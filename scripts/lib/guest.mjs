@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { canInstallFromDebian, installFromDebian } from './debian.mjs';
 import { cacheDir, projectDir, which } from './places.mjs';
 import { run, SetupError, step, tail } from './steps.mjs';
 
@@ -69,6 +70,20 @@ export async function ensureGuest() {
     rmSync(scratch, { recursive: true, force: true });
   }
   return { ok: true, changed: true };
+}
+
+/** Finds QEMU; as root on Debian installs the distribution's. Throws SetupError. */
+export async function ensureQemu() {
+  const packages = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils', setpriv: 'util-linux' };
+  let changed = false;
+  for (const [program, name] of Object.entries(packages)) {
+    if (which(program) !== null) continue;
+    const help = `On Debian: apt-get install --no-install-recommends ${Object.values(packages).join(' ')}.`;
+    if (!canInstallFromDebian()) throw new SetupError(`There is no ${program} on PATH.`, help);
+    await installFromDebian(name, `${name} from Debian (the machines of the live devices)`, help);
+    changed = true;
+  }
+  return { ok: true, changed };
 }
 
 async function need(command, args, options = {}) {

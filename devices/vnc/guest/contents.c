@@ -93,6 +93,7 @@ const char *set_phone(char *line) {
     copy(phone.alarms[i].name, rest);
   } else if (strcmp(kind, "item") == 0) {
     if ((i = slot(first, ITEMS_N, &phone.items_n)) < 0) return "no such item";
+    memset(&phone.items[i], 0, sizeof phone.items[i]);
     phone.items[i].price = atoi(strsep(&rest, " "));
     copy(phone.items[i].name, rest);
   } else if (strcmp(kind, "count") == 0) {

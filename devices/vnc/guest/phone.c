@@ -232,7 +232,10 @@ static void carry_out(const struct element *e) {
     case OPEN_CART: go(CART, 0); break;
     case ADD_TO_CART: phone.items[i].cart += phone.quantity; go(LIST, 0); break;
     case CHECKOUT:
-      for (int k = 0; k < phone.items_n; k++) phone.items[k].cart = 0;
+      for (int k = 0; k < phone.items_n; k++) {
+        phone.items[k].ordered += phone.items[k].cart;
+        phone.items[k].cart = 0;
+      }
       phone.orders++;
       go(ORDERED, 0);
       break;

@@ -24,7 +24,7 @@ enum role { ICON, ROW_ITEM, SWITCH, BUTTON, FIELD, LABEL };
 
 struct contact { char name[TEXT], number[TEXT], last[TEXT]; int favorite; };
 struct named { char name[TEXT]; int on; };
-struct item { char name[TEXT]; int price, cart; };
+struct item { char name[TEXT]; int price, cart, ordered; };
 
 /* All that a rollback brings back and all that the serial port tells. */
 struct phone {

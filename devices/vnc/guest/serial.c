@@ -94,6 +94,8 @@ static void whole_state(void) {
     integer("price", phone.items[i].price);
     add(",");
     integer("cart", phone.items[i].cart);
+    add(",");
+    integer("ordered", phone.items[i].ordered);
     add("}");
   }
   add("]}");

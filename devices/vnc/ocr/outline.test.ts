@@ -32,6 +32,8 @@ describe('an outline from text and areas', () => {
     area('#ffffff', 10, 120, 180, 30);
     area('#ffffff', 10, 160, 180, 30);
     area('#0a6ae6', 10, 187, 180, 3);
+    area('#ffffff', 10, 200, 180, 30);
+    area('#c7c7cc', 150, 207, 28, 16);
     area('#d9663a', 30, 240, 40, 40);
     area('#34a853', 120, 240, 40, 40);
   });
@@ -45,6 +47,7 @@ describe('an outline from text and areas', () => {
     line('31 >', 150, 130, 20),
     line('Text', 20, 170),
     line('hello you', 130, 170),
+    line('Radio', 20, 210),
     line('shop', 32, 290, 36),
     line('notes', 120, 290),
     line('price', 20, 330),
@@ -60,6 +63,7 @@ describe('an outline from text and areas', () => {
       { role: 'switch', label: 'wifi', value: 'on' },
       { role: 'row', label: 'kettle', value: '31' },
       { role: 'field', label: 'text', value: 'hello you', focused: true },
+      { role: 'switch', label: 'radio', value: 'off' },
       { role: 'icon', label: 'shop' },
       { role: 'icon', label: 'notes' },
       { role: 'label', label: 'price', value: '64' },
@@ -69,7 +73,7 @@ describe('an outline from text and areas', () => {
   it('gives the box of the area, and a picture with its name', () => {
     expect(elements[0]!.box).toEqual({ x: 10, y: 40, width: 60, height: 24 });
     expect(elements[1]!.box).toEqual({ x: 10, y: 80, width: 180, height: 30 });
-    expect(elements[4]!.box).toEqual({ x: 30, y: 240, width: 40, height: 60 });
+    expect(elements[5]!.box).toEqual({ x: 30, y: 240, width: 40, height: 60 });
   });
 
   it('takes a screen without a title for the home screen, and numbers a label that comes twice', () => {

@@ -1,6 +1,6 @@
 import type { Box, OutlineElement, Role } from '../../../domain/index.ts';
 import { uniqueLabels } from '../../browser/view.ts';
-import { growPanel, iconAbove, isVivid, underline } from './panels.ts';
+import { growPanel, iconAbove, isVivid, markAtEnd, underline } from './panels.ts';
 import type { Panel } from './panels.ts';
 import type { Picture, TextLine } from './reader.ts';
 
@@ -32,7 +32,7 @@ const middle = (box: Box): number => box.y + box.height / 2;
 
 /**
  * An outline from text and the areas it stands on: an area of a strong colour is a button, one with a line below a field,
- * one with `on` or `off` a switch, any other a row; text below a picture names it; the rest is plain text. `statusBar`: rows
+ * one that says or draws `on` or `off` a switch, any other a row; text below a picture names it; the rest is plain text. `statusBar`: rows
  * at the top that belong to no app.
  */
 export function outlineOfText(picture: Picture, lines: readonly TextLine[], statusBar: number): ReadScreen {
@@ -88,8 +88,10 @@ function onPanel(picture: Picture, sorted: readonly Piece[], panel: Panel): Outl
   const last = sorted.at(-1)!;
   const split = sorted.length > 1 && last.box.x + last.box.width / 2 > box.x + box.width / 2;
   const label = join(split ? sorted.slice(0, -1) : sorted);
-  const value = split ? last.text : undefined;
   const line = underline(picture, panel);
+  // Letters would pass for a mark.
+  const free = line === null && last.box.x + last.box.width < box.x + box.width * 0.75;
+  const value = split ? last.text : free ? (markAtEnd(picture, panel) ?? undefined) : undefined;
   const role: Role = line !== null ? 'field' : value === 'on' || value === 'off' ? 'switch' : 'row';
   const element: OutlineElement = { role, label, box };
   if (value !== undefined) element.value = value;

@@ -61,6 +61,25 @@ export function underline(picture: Picture, { box, color }: Panel): Color | null
   return end - from + 1 <= 4 ? line : null;
 }
 
+/** A mark of this width or more at the end of an area is a switch or a tick box; an arrow is thinner. */
+const MARK_WIDTH = 6;
+
+/** What a drawn switch or tick box at the right end of an area says: `on` when it is vivid; null when there is none. */
+export function markAtEnd(picture: Picture, { box, color }: Panel): 'on' | 'off' | null {
+  const y = Math.round(box.y + box.height / 2);
+  const from = Math.round(box.x + box.width * 0.75);
+  let run = 0;
+  let longest = 0;
+  for (let x = from; x < box.x + box.width; x++) {
+    const here = colorAt(picture, x, y);
+    // A knob may have the area's own colour: what is vivid beside it is enough.
+    run = alike(here, color) ? 0 : run + 1;
+    longest = Math.max(longest, run);
+    if (run >= MARK_WIDTH && isVivid(here)) return 'on';
+  }
+  return longest >= MARK_WIDTH ? 'off' : null;
+}
+
 /** The box of a picture with its name below, given the name's; null when nothing stands above it. */
 export function iconAbove(picture: Picture, name: Box): Box | null {
   const x = Math.round(name.x + name.width / 2);

@@ -7,6 +7,7 @@ import { createDistribution } from './distribution.ts';
 import type { Distribution } from './distribution.ts';
 import type { Decoder, RowState } from './decode.ts';
 import type { Model, Outputs } from './model.ts';
+import { pick } from './pick.ts';
 import { bucketLength, leftPad, MAX_SAMPLING_ROWS, samplingRows } from './tiles.ts';
 import type { DeviceWeights } from './weights.ts';
 
@@ -296,55 +297,4 @@ function byWeights(live: Live[]): Map<DeviceWeights, Live[]> {
     else group.push(each);
   }
   return groups;
-}
-
-/** Greedy (the lowest id wins a tie), or inverse distribution function with one draw of the request's stream. */
-function pick({ p, ids }: Distribution, params: SamplingParams, random: Random): number {
-  if (params.temperature === 0) {
-    let best = ids[0]!;
-    for (let k = 1; k < ids.length; k++) if (p[ids[k]!]! > p[best]!) best = ids[k]!;
-    return best;
-  }
-  const u = random.next();
-  const kept = filter(tempered(p, ids, params.temperature), params);
-  let total = 0;
-  for (let k = 0; k < ids.length; k++) total += kept[ids[k]!]!;
-  let left = u * total;
-  let last = ids[0]!;
-  for (let k = 0; k < ids.length; k++) {
-    const v = ids[k]!;
-    if (kept[v] === 0) continue;
-    last = v;
-    left -= kept[v]!;
-    if (left < 0) return v;
-  }
-  return last;
-}
-
-/** p to the power of 1 / temperature, 0 outside of `ids`. */
-function tempered(p: Float64Array, ids: Int32Array, temperature: number): Float64Array {
-  if (temperature === 1) return p;
-  const out = new Float64Array(p.length);
-  for (let k = 0; k < ids.length; k++) {
-    const v = ids[k]!;
-    if (p[v]! > 0) out[v] = Math.pow(p[v]!, 1 / temperature);
-  }
-  return out;
-}
-
-/** top-k, then top-p; ties by id. */
-function filter(weights: Float64Array, { topK, topP }: SamplingParams): Float64Array {
-  const all = topK <= 0 || topK >= weights.length;
-  if (all && topP >= 1) return weights;
-  const order = Array.from(weights.keys()).sort((a, b) => weights[b]! - weights[a]! || a - b);
-  const kept = new Float64Array(weights.length);
-  const ranked = all ? order : order.slice(0, topK);
-  const total = ranked.reduce((sum, v) => sum + weights[v]!, 0);
-  let sum = 0;
-  for (const v of ranked) {
-    if (sum >= topP * total && sum > 0) break;
-    kept[v] = weights[v]!;
-    sum += weights[v]!;
-  }
-  return kept;
 }
